@@ -1,0 +1,91 @@
+//! Fingerprints and previews: what a finding keeps in place of the value itself.
+
+use std::fmt;
+
+/// The key of all fingerprints in one book. With it, equal values have equal fingerprints; without it,
+/// a fingerprint cannot be checked against guesses of the value.
+#[derive(Clone, PartialEq, Eq)]
+pub struct FingerprintKey([u8; 32]);
+
+impl FingerprintKey {
+    pub const LEN: usize = 32;
+
+    pub fn new(bytes: [u8; 32]) -> Self {
+        FingerprintKey(bytes)
+    }
+
+    /// Names the key without telling it; stored beside fingerprints.
+    pub fn id(&self) -> String {
+        blake3::derive_key("domesday fingerprint key id", &self.0)[..4].iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    pub fn fingerprint(&self, value: &[u8]) -> Fingerprint {
+        let mut out = [0; 16];
+        out.copy_from_slice(&blake3::keyed_hash(&self.0, value).as_bytes()[..16]);
+        Fingerprint(out)
+    }
+}
+
+impl fmt::Debug for FingerprintKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "FingerprintKey(id {})", self.id())
+    }
+}
+
+/// A keyed hash of a sensitive value.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Fingerprint(pub [u8; 16]);
+
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Fingerprint({self})")
+    }
+}
+
+/// Characters of a value that a preview shows at its start, at most.
+const PREVIEW_HEAD_MAX: usize = 4;
+/// Characters of a value that a preview shows at its end, at most.
+const PREVIEW_TAIL_MAX: usize = 2;
+
+/// A redacted preview: enough to recognise the value by someone who knows it, useless to anyone else.
+/// At most a quarter of the value is shown, and never more than six characters.
+pub fn preview(value: &[u8]) -> String {
+    let text = String::from_utf8_lossy(value);
+    let chars: Vec<char> = text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    let head = (chars.len() / 6).min(PREVIEW_HEAD_MAX);
+    let tail = (chars.len() / 12).min(PREVIEW_TAIL_MAX);
+    let mut out: String = chars[..head].iter().collect();
+    out.push_str("****");
+    out.extend(&chars[chars.len() - tail..]);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn preview_shows_at_most_a_quarter() {
+        for len in 0..200 {
+            let value = "x".repeat(len);
+            let shown = preview(value.as_bytes()).chars().filter(|&c| c == 'x').count();
+            assert!(shown * 4 <= len && shown <= 6, "{shown} of {len} shown");
+        }
+        assert_eq!(preview(b"4111111111111111"), "41****1");
+        assert_eq!(preview(b"hunter2"), "h****");
+    }
+
+    #[test]
+    fn the_key_decides_the_fingerprint_and_never_shows() {
+        let (a, b) = (FingerprintKey::new([1; 32]), FingerprintKey::new([2; 32]));
+        assert_eq!(a.fingerprint(b"v"), a.fingerprint(b"v"));
+        assert_ne!(a.fingerprint(b"v"), b.fingerprint(b"v"));
+        assert!(!format!("{a:?}").contains("0101"));
+    }
+}

@@ -1,0 +1,84 @@
+//! Jobs: what the user asked for, and the self-contained copy each node group works from.
+
+use serde::{Deserialize, Serialize};
+
+use crate::finding::UnknownWord;
+
+/// What a user may ask of a job that exists. Commands are executed in the order given, except that
+/// CANCEL outranks the rest.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Command {
+    Start,
+    Pause,
+    Resume,
+    Cancel,
+}
+
+/// A data source as a job carries it: configuration and name, never a secret.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct DatasourceSpec {
+    /// Unique in the book, such as `filesystem:/srv/share`.
+    pub name: String,
+    /// Which connector reads it.
+    pub kind: String,
+    pub node_group: String,
+    /// The connector's own configuration; the connector validates it.
+    pub configuration: serde_json::Value,
+    /// Tasks of this source that may run at once across the fleet; `None` leaves it to the workers.
+    pub concurrency_limit: Option<u32>,
+}
+
+/// What decides which findings a scan produces, beside the rules and the data sources.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ScanOptions {
+    /// Occurrences kept per object and rule; the rest is counted.
+    pub occurrence_cap: u32,
+    /// Archives inside archives, at most.
+    pub max_depth: u32,
+    /// Entries per outermost object, at most.
+    pub max_entries: u64,
+    /// Unpacked bytes per outermost object, at most.
+    pub max_unpacked_bytes: u64,
+    /// Unpacked bytes per packed byte, at most (checked once the unpacked size is worth it).
+    pub max_inflation: u64,
+}
+
+impl Default for ScanOptions {
+    fn default() -> Self {
+        ScanOptions {
+            occurrence_cap: 1_000,
+            max_depth: 8,
+            max_entries: 1_000_000,
+            max_unpacked_bytes: 64 << 30,
+            max_inflation: 1_000,
+        }
+    }
+}
+
+/// The complete copy of everything a node group needs to run its share of a master job.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct JobConfiguration {
+    pub datasources: Vec<DatasourceSpec>,
+    /// Hex of the rule set's content hash; the rules themselves are in `rule_sets`.
+    pub rule_set: String,
+    pub options: ScanOptions,
+}
+
+impl std::str::FromStr for Command {
+    type Err = UnknownWord;
+
+    fn from_str(word: &str) -> Result<Self, UnknownWord> {
+        match word {
+            "START" => Ok(Command::Start),
+            "PAUSE" => Ok(Command::Pause),
+            "RESUME" => Ok(Command::Resume),
+            "CANCEL" => Ok(Command::Cancel),
+            _ => Err(UnknownWord {
+                word: word.to_owned(),
+                kind: "command",
+                choices: "START, PAUSE, RESUME, CANCEL".to_owned(),
+            }),
+        }
+    }
+}

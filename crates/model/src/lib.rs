@@ -1,0 +1,31 @@
+//! The words of the domain: ids, states with their legal transitions, records, findings, reasons.
+//!
+//! Everything here is pure. This crate must not know IO, async or SQL; a value of one of these
+//! types means the same in a laptop's embedded book and in a fleet's PostgreSQL.
+
+pub mod finding;
+pub mod fingerprint;
+pub mod ids;
+pub mod job;
+pub mod key;
+pub mod object;
+pub mod reason;
+pub mod record;
+pub mod session;
+pub mod state;
+pub mod task;
+
+pub use finding::{Category, FindingDraft, Level, Location, NestedStep, Position, Score, Span};
+pub use fingerprint::{Fingerprint, FingerprintKey};
+pub use ids::{
+    BatchId, ClaimId, DatasourceId, EnumerationSessionId, FindingId, JobId, MasterJobId, ProcessId, RuleSetHash, TaskId,
+    UnitId,
+};
+pub use job::{Command, DatasourceSpec, JobConfiguration, ScanOptions};
+pub use key::ObjectKey;
+pub use object::{ObjectReport, ObjectStatus};
+pub use reason::Reason;
+pub use record::{RecordKind, UnitRecord, VersionMarks};
+pub use session::ResumePolicy;
+pub use state::{BatchStatus, IllegalTransition, JobStatus, SessionStatus, TaskStatus, UnitStatus};
+pub use task::{TaskPayload, TaskType, UnitRange};

@@ -1,0 +1,120 @@
+//! Why something was not scanned, or not whole. Every reason has a stable name that reports and the
+//! book use; nothing is skipped or cut short without one.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// What a reason says about the completeness of a scan.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Weight {
+    /// Left out by the user's own settings, or not a thing that has content: the scan is complete.
+    Skipped,
+    /// Something that should have been read was not, or not whole: the scan is incomplete.
+    Incomplete,
+}
+
+macro_rules! reasons {
+    ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal, $weight:ident;)*) => {
+        /// Why an object or container was skipped, cut short or failed.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub enum Reason { $($(#[doc = $doc])+ $variant,)* }
+
+        impl Reason {
+            pub const ALL: &'static [Reason] = &[$(Reason::$variant,)*];
+
+            /// The stable name, as stored and reported.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Reason::$variant => $name,)* }
+            }
+
+            pub fn weight(self) -> Weight {
+                match self { $(Reason::$variant => Weight::$weight,)* }
+            }
+
+            /// One line for people.
+            pub fn describe(self) -> &'static str {
+                match self { $(Reason::$variant => concat!($($doc,)+).trim_ascii(),)* }
+            }
+        }
+    };
+}
+
+reasons! {
+    /// excluded by --exclude or a .domesdayignore file
+    Excluded = "excluded", Skipped;
+    /// larger than --max-file-size
+    TooLarge = "too_large", Skipped;
+    /// a symbolic link, recorded and not followed
+    Symlink = "symlink", Skipped;
+    /// a link back to a directory above it
+    SymlinkLoop = "symlink_loop", Skipped;
+    /// a fifo, socket or device: it has no content of its own
+    SpecialFile = "special_file", Skipped;
+    /// on another filesystem, left out as asked
+    OtherFilesystem = "other_filesystem", Skipped;
+    /// Domesday's own state
+    OwnState = "own_state", Skipped;
+    /// no permission to read it
+    PermissionDenied = "permission_denied", Incomplete;
+    /// gone before it could be read
+    Vanished = "vanished", Incomplete;
+    /// changed while it was read
+    Changed = "changed", Incomplete;
+    /// reading it failed
+    ReadError = "read_error", Incomplete;
+    /// the link points nowhere
+    DanglingSymlink = "dangling_symlink", Skipped;
+    /// an encrypted archive entry
+    Encrypted = "encrypted", Incomplete;
+    /// a damaged or truncated archive
+    DamagedArchive = "damaged_archive", Incomplete;
+    /// an archive feature or compression method that is not supported
+    UnsupportedArchive = "unsupported_archive", Incomplete;
+    /// archives nested deeper than the limit
+    DepthLimit = "depth_limit", Incomplete;
+    /// more archive entries than the limit
+    EntryLimit = "entry_limit", Incomplete;
+    /// more unpacked bytes than the limit
+    ByteLimit = "byte_limit", Incomplete;
+    /// unpacked to more times its size than the limit
+    RatioLimit = "ratio_limit", Incomplete;
+    /// scanning it panicked
+    Panicked = "panicked", Incomplete;
+    /// it ended the worker that scanned it, again and again
+    Poisoned = "poisoned", Incomplete;
+    /// more findings than the cap; the rest is counted
+    FindingLimit = "finding_limit", Incomplete;
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A stored reason that this version does not know.
+#[derive(Debug, thiserror::Error)]
+#[error("`{0}` is not a reason this version knows")]
+pub struct UnknownReason(String);
+
+impl FromStr for Reason {
+    type Err = UnknownReason;
+
+    fn from_str(name: &str) -> Result<Self, UnknownReason> {
+        Reason::ALL.iter().copied().find(|reason| reason.as_str() == name).ok_or_else(|| UnknownReason(name.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_is_found_again_by_its_name() {
+        for &reason in Reason::ALL {
+            assert_eq!(reason.as_str().parse::<Reason>().unwrap(), reason);
+            assert!(!reason.describe().is_empty());
+        }
+        assert!("nonsense".parse::<Reason>().is_err());
+    }
+}

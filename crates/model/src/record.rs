@@ -1,0 +1,52 @@
+//! What enumeration finds: one record per entry of a listed container.
+
+use crate::reason::Reason;
+
+/// What a record names.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum RecordKind {
+    /// An object with content: it will be classified.
+    File,
+    /// A container: it will be enumerated.
+    Directory,
+    /// Seen and left out, with its reason.
+    Skipped,
+}
+
+impl RecordKind {
+    pub const ALL: &'static [RecordKind] = &[RecordKind::File, RecordKind::Directory, RecordKind::Skipped];
+
+    /// The number under which it is stored: record rows are many, and small.
+    pub fn code(self) -> i64 {
+        match self {
+            RecordKind::File => 0,
+            RecordKind::Directory => 1,
+            RecordKind::Skipped => 2,
+        }
+    }
+
+    pub fn from_code(code: i64) -> Option<RecordKind> {
+        RecordKind::ALL.iter().copied().find(|kind| kind.code() == code)
+    }
+}
+
+/// What tells one version of an object from the next without reading it; what the kind of source has.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct VersionMarks {
+    /// Nanoseconds since 1970.
+    pub mtime_ns: i64,
+    /// Nanoseconds since 1970.
+    pub ctime_ns: i64,
+    pub inode: u64,
+}
+
+/// One entry of a listed container. `name` is relative to the unit's key.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UnitRecord {
+    pub kind: RecordKind,
+    pub name: Vec<u8>,
+    pub size: u64,
+    pub marks: VersionMarks,
+    /// Present exactly for [`RecordKind::Skipped`].
+    pub reason: Option<Reason>,
+}

@@ -1,0 +1,12 @@
+//! Enumeration sessions: how a listing that was cut short goes on.
+
+/// What a connector does with a unit that was being listed when its worker died.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ResumePolicy {
+    /// List again and leave out what is already staged, by `object_key_hash` (directories).
+    ExcludeStaged,
+    /// Go on from the unit's resume point (cursors of paged listings).
+    FromResumePoint,
+    /// Clear what is staged and list again (database levels).
+    ClearAndRelist,
+}
