@@ -1,1 +1,34 @@
-//! Placeholder.
+//! What is inside a blob: archives, compressors and text encodings. Bytes in, entries or text out.
+//!
+//! Everything is recognised by content, never by name, and read in memory as a stream: nothing is ever
+//! unpacked to disk. All readers below one outermost object share one [`Budget`], and say why they stop
+//! in an [`std::io::Error`] that carries a [`ContentError`]. What is readable before a damaged place is
+//! always handed out first.
+//!
+//! The way in is [`detect`] on an object's first bytes, then [`unwrap()`], which peels the compressors off
+//! and hands back plain bytes or an [`Archive`] of entries, each of which can be unwrapped in turn.
+//!
+//! This crate knows nothing of jobs, of SQL, of paths or of what is searched for in the bytes.
+
+mod archive;
+mod budget;
+mod codec;
+mod detect;
+mod encoding;
+mod error;
+mod input;
+mod source;
+mod tar;
+mod unwrap;
+mod zip;
+
+pub use archive::{Archive, Entry};
+pub use budget::{Budget, Limits};
+pub use detect::{Format, HEAD_LEN, detect, detect_seekable};
+pub use encoding::{Encoding, Utf16Decoder, utf16_units};
+pub use error::ContentError;
+pub use input::{Input, ReadAt};
+pub use unwrap::{Unwrapped, unwrap};
+
+#[cfg(test)]
+mod tests;

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::finding::UnknownWord;
+use crate::state::JobStatus;
 
 /// What a user may ask of a job that exists. Commands are executed in the order given, except that
 /// CANCEL outranks the rest.
@@ -13,6 +14,41 @@ pub enum Command {
     Pause,
     Resume,
     Cancel,
+}
+
+impl Command {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Command::Start => "START",
+            Command::Pause => "PAUSE",
+            Command::Resume => "RESUME",
+            Command::Cancel => "CANCEL",
+        }
+    }
+
+    /// What pending commands make of a job: its new status, and the commands that still wait. A command
+    /// that has nothing to do any more is dropped; one whose time has not come stays, with all behind it.
+    pub fn execute(status: JobStatus, pending: &[Command]) -> (JobStatus, Vec<Command>) {
+        use JobStatus::{Cancelling, Paused, Pausing, Queued, Running};
+        if status.is_final() || status == Cancelling {
+            return (status, Vec::new());
+        }
+        if pending.contains(&Command::Cancel) {
+            return (Cancelling, Vec::new());
+        }
+        let mut now = status;
+        for (index, command) in pending.iter().enumerate() {
+            now = match (command, now) {
+                (Command::Start, Queued) | (Command::Pause, Queued) | (Command::Resume, Pausing) => {
+                    return (now, pending[index..].to_vec());
+                }
+                (Command::Pause, Running) => Pausing,
+                (Command::Resume, Paused) => Queued,
+                _ => now,
+            };
+        }
+        (now, Vec::new())
+    }
 }
 
 /// A data source as a job carries it: configuration and name, never a secret.
@@ -79,6 +115,43 @@ impl std::str::FromStr for Command {
                 kind: "command",
                 choices: "START, PAUSE, RESUME, CANCEL".to_owned(),
             }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Command::{Cancel, Pause, Resume, Start};
+    use JobStatus::{Cancelling, Completed, Paused, Pausing, Queued, Running};
+
+    #[test]
+    fn commands_are_executed_in_order_and_cancel_outranks_the_rest() {
+        let check = |status, pending: &[Command], expect: (JobStatus, &[Command])| {
+            let (now, left) = Command::execute(status, pending);
+            assert_eq!((now, left.as_slice()), expect, "{status} {pending:?}");
+        };
+        check(Running, &[], (Running, &[]));
+        check(Running, &[Pause], (Pausing, &[]));
+        check(Running, &[Pause, Resume], (Pausing, &[Resume]));
+        check(Running, &[Pause, Cancel], (Cancelling, &[]));
+        check(Running, &[Resume], (Running, &[]));
+        check(Paused, &[Resume], (Queued, &[]));
+        check(Paused, &[Cancel], (Cancelling, &[]));
+        check(Queued, &[Start], (Queued, &[Start]));
+        check(Queued, &[Start, Pause], (Queued, &[Start, Pause]));
+        check(Queued, &[Start, Cancel], (Cancelling, &[]));
+        check(Cancelling, &[Pause], (Cancelling, &[]));
+        check(Completed, &[Cancel], (Completed, &[]));
+    }
+
+    #[test]
+    fn every_change_a_command_makes_is_a_legal_transition() {
+        for &status in JobStatus::ALL {
+            for command in [Start, Pause, Resume, Cancel] {
+                let (now, _) = Command::execute(status, &[command]);
+                assert!(now == status || status.transition(now).is_ok(), "{status} {command:?}");
+            }
         }
     }
 }

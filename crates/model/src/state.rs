@@ -121,6 +121,29 @@ impl JobStatus {
     pub fn is_final(self) -> bool {
         self.successors().is_empty()
     }
+
+    /// The status of a master job one of whose child jobs has this status, and another `other`: open
+    /// while either is, and otherwise the worse of the two.
+    pub fn combine(self, other: JobStatus) -> JobStatus {
+        const ORDER: [JobStatus; 9] = [
+            JobStatus::Running,
+            JobStatus::Queued,
+            JobStatus::Cancelling,
+            JobStatus::Pausing,
+            JobStatus::Paused,
+            JobStatus::Cancelled,
+            JobStatus::Failed,
+            JobStatus::PartiallyCompleted,
+            JobStatus::Completed,
+        ];
+        match (self, other) {
+            // Some of it could not be done, and some could.
+            (JobStatus::Failed, JobStatus::Completed) | (JobStatus::Completed, JobStatus::Failed) => {
+                JobStatus::PartiallyCompleted
+            }
+            _ => ORDER.into_iter().find(|&status| status == self || status == other).unwrap_or(self),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -134,6 +157,20 @@ mod tests {
                 assert_eq!(from.transition(to).is_ok(), from.successors().contains(&to));
             }
             assert_eq!(JobStatus::parse(from.as_str()), Some(from));
+        }
+    }
+
+    #[test]
+    fn a_master_job_is_as_open_or_as_bad_as_its_worst_child() {
+        use JobStatus::*;
+        assert_eq!(Completed.combine(Running), Running);
+        assert_eq!(Completed.combine(Completed), Completed);
+        assert_eq!(Completed.combine(Failed), PartiallyCompleted);
+        assert_eq!(Paused.combine(Completed), Paused);
+        for &a in JobStatus::ALL {
+            for &b in JobStatus::ALL {
+                assert_eq!(a.combine(b), b.combine(a));
+            }
         }
     }
 

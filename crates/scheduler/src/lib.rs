@@ -1,1 +1,46 @@
-//! Placeholder.
+//! The scan core: the task graph that takes the objects of a work packet and turns them into findings.
+//!
+//! ```text
+//! Enumerate ──permit──▶ FetchSync ──buffer──▶ Scan ──▶ sink
+//!     ▲  parked while       │ next chunk: FetchSync
+//!     │  no permit is free  └ a container: Enumerate of its own
+//! ```
+//!
+//! Threads steal work from each other and never block on one another: who finds no permit parks its
+//! cursor, who finds no buffer scans where it is. Everything in flight is bounded: objects by the
+//! [`ObjectFrontier`], chunks by the [`BufferPool`], what is inside containers by its budget. The results
+//! of a packet depend on its objects only, not on threads, chunk sizes or luck.
+//!
+//! This crate must not know SQL or connectors: objects come from an [`ObjectSource`], results go to a
+//! [`ResultSink`].
+
+mod buffer;
+mod container;
+mod core;
+mod executor;
+mod fetch;
+mod frontier;
+#[doc(hidden)]
+pub mod gate;
+#[doc(hidden)]
+pub mod idle;
+mod metrics;
+mod object;
+mod occurrences;
+mod packet;
+mod position;
+mod reader;
+mod scan;
+mod source;
+mod sync;
+mod task;
+#[cfg(all(test, not(loom)))]
+mod tests;
+
+pub use buffer::{BUFFER_LEN_MAX, BufferPool, TsBufferHandle};
+pub use core::{CHUNK_SIZE, CHUNK_SIZE_MAX, CHUNK_SIZE_MIN, CoreConfig, ScanCore};
+pub use frontier::{ObjectFrontier, Permit};
+pub use metrics::Metrics;
+pub use packet::{OCCURRENCE_CAP, Packet, PacketHandle, PacketOptions, PacketTotals, ResultSink};
+pub use source::{CursorState, EnumCursor, ObjectDescriptor, ObjectError, ObjectSource, OpenObject};
+pub use task::{ENUM_BATCH_SIZE, MAX_FETCH_SPAWNS_PER_ENUM};

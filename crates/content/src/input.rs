@@ -1,0 +1,211 @@
+//! Where bytes come from: readable at any offset, or only once from front to back.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::sync::Arc;
+
+use crate::budget::Budget;
+use crate::error::ContentError;
+
+/// Bytes readable at any offset: a file, a buffer.
+pub trait ReadAt: Send + Sync {
+    /// Reads some bytes at `offset`; 0 exactly at or beyond the end.
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize>;
+    fn size(&self) -> io::Result<u64>;
+}
+
+/// Bytes to look into.
+pub enum Input {
+    Seekable(Arc<dyn ReadAt>),
+    Stream(Box<dyn Read + Send>),
+}
+
+impl Input {
+    /// The bytes from front to back.
+    pub fn into_read(self) -> Box<dyn Read + Send> {
+        match self {
+            Input::Seekable(bytes) => Box::new(Cursor::new(bytes, 0)),
+            Input::Stream(stream) => stream,
+        }
+    }
+}
+
+impl ReadAt for [u8] {
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        let rest = usize::try_from(offset).ok().and_then(|from| self.get(from..)).unwrap_or(&[]);
+        let len = rest.len().min(buf.len());
+        buf[..len].copy_from_slice(&rest[..len]);
+        Ok(len)
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.len() as u64)
+    }
+}
+
+impl ReadAt for Vec<u8> {
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.as_slice().read_at(buf, offset)
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.len() as u64)
+    }
+}
+
+impl<T: ReadAt + ?Sized> ReadAt for Arc<T> {
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        (**self).read_at(buf, offset)
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        (**self).size()
+    }
+}
+
+#[cfg(unix)]
+impl ReadAt for File {
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        std::os::unix::fs::FileExt::read_at(self, buf, offset)
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.metadata()?.len())
+    }
+}
+
+/// Fills `buf` from `offset`; fewer bytes only at the end.
+pub(crate) fn read_full_at(bytes: &dyn ReadAt, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < buf.len() {
+        let Some(at) = offset.checked_add(filled as u64) else { break };
+        match bytes.read_at(&mut buf[filled..], at) {
+            Ok(0) => break,
+            Ok(got) => filled += got,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}
+
+/// Reads from an offset on.
+pub(crate) struct Cursor {
+    bytes: Arc<dyn ReadAt>,
+    offset: u64,
+}
+
+impl Cursor {
+    pub(crate) fn new(bytes: Arc<dyn ReadAt>, offset: u64) -> Self {
+        Cursor { bytes, offset }
+    }
+}
+
+impl Read for Cursor {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let got = self.bytes.read_at(buf, self.offset)?;
+        self.offset += got as u64;
+        Ok(got)
+    }
+}
+
+/// A part of other bytes. Where those end before it does, reading says so instead of ending early.
+pub(crate) struct Section {
+    bytes: Arc<dyn ReadAt>,
+    start: u64,
+    len: u64,
+}
+
+impl Section {
+    pub(crate) fn new(bytes: Arc<dyn ReadAt>, start: u64, len: u64) -> Self {
+        Section { bytes, start, len }
+    }
+}
+
+impl ReadAt for Section {
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        let left = self.len.saturating_sub(offset).min(buf.len() as u64) as usize;
+        if left == 0 {
+            return Ok(0);
+        }
+        let got = match self.start.checked_add(offset) {
+            Some(at) => self.bytes.read_at(&mut buf[..left], at)?,
+            None => 0,
+        };
+        if got == 0 {
+            return Err(ContentError::damaged("the archive ends inside this entry").into_io());
+        }
+        Ok(got)
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.len)
+    }
+}
+
+/// A nested archive held in memory. In pieces, so that growing never needs twice the memory; each piece
+/// is reserved in the budget before it is allocated.
+pub(crate) struct Held {
+    pieces: Vec<Box<[u8]>>,
+    len: u64,
+    budget: Arc<Budget>,
+}
+
+impl Held {
+    /// Unit in which memory is reserved and allocated, bytes.
+    pub(crate) const PIECE: usize = 64 << 10;
+
+    pub(crate) fn new(budget: &Arc<Budget>) -> Self {
+        Held { pieces: Vec::new(), len: 0, budget: Arc::clone(budget) }
+    }
+
+    /// Reads on until the stream ends (`true`) or the budget for memory is used up (`false`). An error of
+    /// the stream comes back beside what was read before it.
+    pub(crate) fn fill(&mut self, stream: &mut dyn Read) -> (bool, Option<io::Error>) {
+        loop {
+            let within = (self.len % Self::PIECE as u64) as usize;
+            if within == 0 {
+                if !self.budget.try_hold(Self::PIECE as u64) {
+                    return (false, None);
+                }
+                self.pieces.push(vec![0; Self::PIECE].into_boxed_slice());
+            }
+            let piece = self.pieces.last_mut().expect("a piece was pushed when the last one was full");
+            match stream.read(&mut piece[within..]) {
+                Ok(0) => return (true, None),
+                Ok(got) => self.len += got as u64,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return (true, Some(error)),
+            }
+        }
+    }
+}
+
+impl Held {
+    /// What is held, then the rest of the stream it came from.
+    pub(crate) fn then(self, rest: Box<dyn Read + Send>) -> Box<dyn Read + Send> {
+        Box::new(Cursor::new(Arc::new(self), 0).chain(rest))
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.budget.release((self.pieces.len() * Self::PIECE) as u64);
+    }
+}
+
+impl ReadAt for Held {
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        if offset >= self.len {
+            return Ok(0);
+        }
+        let (piece, within) = (offset / Self::PIECE as u64, (offset % Self::PIECE as u64) as usize);
+        let len = buf.len().min(Self::PIECE - within).min((self.len - offset) as usize);
+        buf[..len].copy_from_slice(&self.pieces[piece as usize][within..within + len]);
+        Ok(len)
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.len)
+    }
+}

@@ -1,0 +1,15 @@
+//! The rule families compiled in: one line each. A new family is a file in `rules/` and a line here.
+
+macro_rules! families {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../rules/", $name)))),*]
+    };
+}
+
+pub const FAMILIES: &[(&str, &str)] = families![
+    "secret-cloud.toml",
+    "secret-code-hosting.toml",
+    "secret-infrastructure.toml",
+    "secret-keys.toml",
+    "secret-services.toml",
+];

@@ -1,0 +1,357 @@
+//! Derives from a regex what the prefilter can look for: literals that every match contains, and how
+//! far behind the start of a match they stand. Must not accept a literal that some match lacks: such a
+//! match would never be found.
+
+use regex_syntax::hir::{Class, Hir, HirKind};
+
+use super::rarity::rarity_of_any;
+use super::{Lead, Literal};
+
+/// Literals of one set, at most: more of them cost more false hits than their length saves.
+const SET_MAX: usize = 48;
+/// Bytes that a class may have to be written out as literals.
+const CLASS_MAX: usize = 8;
+/// Bytes of a derived literal, at most; the rest would only be compared again by the regex.
+const LITERAL_MAX: usize = 32;
+/// Bytes that a literal needs to be worth looking for.
+pub const LITERAL_MIN: usize = 3;
+
+/// A set of literals of which every match has one, `lead` bytes behind its start.
+#[derive(Clone, Debug)]
+pub struct Required {
+    pub literals: Vec<Literal>,
+    pub lead: Lead,
+}
+
+impl Required {
+    fn rarity(&self) -> u32 {
+        rarity_of_any(self.literals.iter().map(|literal| &literal.bytes[..]))
+    }
+}
+
+/// The rarest set of literals that every match has one of, each at least [`LITERAL_MIN`] bytes long.
+pub fn rarest(hir: &Hir) -> Option<Required> {
+    required(hir).into_iter().filter(|set| long_enough(set)).max_by_key(Required::rarity)
+}
+
+fn long_enough(set: &Required) -> bool {
+    set.literals.iter().all(|literal| literal.bytes.len() >= LITERAL_MIN)
+}
+
+/// How far behind the start of a match any of the given triggers stands, if the regex tells: every
+/// literal of some required set contains one of them.
+pub fn lead_of(hir: &Hir, triggers: &[Literal]) -> Option<Lead> {
+    required(hir).iter().find_map(|set| {
+        let mut lead = Lead { min: usize::MAX, max: 0 };
+        for literal in &set.literals {
+            let offsets = triggers.iter().flat_map(|trigger| occurrences(&literal.bytes, &trigger.bytes));
+            let (mut min, mut max) = (usize::MAX, 0);
+            for offset in offsets {
+                min = min.min(offset);
+                max = max.max(offset);
+            }
+            if min == usize::MAX {
+                return None;
+            }
+            lead = Lead { min: lead.min.min(set.lead.min + min), max: lead.max.max(set.lead.max + max) };
+        }
+        (lead.min != usize::MAX).then_some(lead)
+    })
+}
+
+fn occurrences(text: &[u8], part: &[u8]) -> impl Iterator<Item = usize> {
+    text.windows(part.len().max(1))
+        .enumerate()
+        .filter(move |(_, window)| window.eq_ignore_ascii_case(part))
+        .map(|(offset, _)| offset)
+}
+
+/// How far behind the start of a match the first byte of class `wanted` of its first run may stand:
+/// what stands before it is what cannot be such a byte, or need not be.
+pub fn lead_to(hir: &Hir, wanted: fn(u8) -> bool) -> Lead {
+    let (lead, _) = lead_and_end(hir, wanted);
+    lead
+}
+
+/// The lead, and whether `hir` surely reaches such a byte at the end of it.
+fn lead_and_end(hir: &Hir, wanted: fn(u8) -> bool) -> (Lead, bool) {
+    let whole = || {
+        let properties = hir.properties();
+        Lead { min: properties.minimum_len().unwrap_or(0), max: properties.maximum_len().unwrap_or(0) }
+    };
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => (Lead { min: 0, max: 0 }, false),
+        HirKind::Literal(literal) => match literal.0.iter().position(|&byte| wanted(byte)) {
+            Some(at) => (Lead { min: at, max: at }, true),
+            None => (whole(), false),
+        },
+        HirKind::Class(class) => {
+            let bytes = class_bytes(class);
+            let all = bytes.as_ref().is_some_and(|bytes| bytes.iter().all(|&byte| wanted(byte)));
+            let none = bytes.as_ref().is_some_and(|bytes| !bytes.iter().any(|&byte| wanted(byte)));
+            match (all, none) {
+                (true, _) => (Lead { min: 0, max: 0 }, true),
+                (_, true) => (whole(), false),
+                _ => (Lead { min: 0, max: whole().max }, false),
+            }
+        }
+        HirKind::Capture(capture) => lead_and_end(&capture.sub, wanted),
+        HirKind::Repetition(repetition) => {
+            let (first, reached) = lead_and_end(&repetition.sub, wanted);
+            match (reached, repetition.min > 0) {
+                (true, true) => (first, true),
+                (true, false) => (Lead { min: 0, max: whole().max }, false),
+                // Each round may or may not hold such a byte; it can come at any of them.
+                (false, _) => {
+                    let one = repetition.sub.properties().minimum_len().unwrap_or(0);
+                    let rounds = repetition.min as usize;
+                    let min = if first.min < one { 0 } else { rounds * one };
+                    (Lead { min, max: whole().max }, false)
+                }
+            }
+        }
+        HirKind::Concat(parts) => {
+            let mut lead = Lead { min: 0, max: 0 };
+            for part in parts {
+                let (next, reached) = lead_and_end(part, wanted);
+                lead = Lead { min: lead.min + next.min, max: lead.max + next.max };
+                if reached {
+                    return (lead, true);
+                }
+            }
+            (lead, false)
+        }
+        HirKind::Alternation(branches) => {
+            let mut lead = Lead { min: usize::MAX, max: 0 };
+            let mut all = true;
+            for branch in branches {
+                let (next, reached) = lead_and_end(branch, wanted);
+                lead = Lead { min: lead.min.min(next.min), max: lead.max.max(next.max) };
+                all &= reached;
+            }
+            // A branch that need not reach it may be followed by it, so its whole length counts.
+            if all { (lead, true) } else { (Lead { min: lead.min, max: whole().max }, false) }
+        }
+    }
+}
+
+/// Every set of literals that a match must have one of, with its place.
+fn required(hir: &Hir) -> Vec<Required> {
+    if let Some(literals) = exact(hir) {
+        let usable = literals.iter().all(|literal| !literal.bytes.is_empty());
+        let lead = Lead { min: 0, max: 0 };
+        return if usable { vec![Required { literals, lead }] } else { Vec::new() };
+    }
+    match hir.kind() {
+        HirKind::Capture(capture) => required(&capture.sub),
+        HirKind::Repetition(repetition) if repetition.min > 0 => required(&repetition.sub),
+        HirKind::Concat(parts) => required_of_concat(parts),
+        HirKind::Alternation(branches) => required_of_branches(branches).into_iter().collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn required_of_concat(parts: &[Hir]) -> Vec<Required> {
+    let mut found = Vec::new();
+    let mut run: Option<(Vec<Literal>, Lead)> = None;
+    let mut at = Lead { min: 0, max: 0 };
+    let flush = |run: &mut Option<(Vec<Literal>, Lead)>, found: &mut Vec<Required>| {
+        if let Some((literals, lead)) = run.take()
+            && literals.iter().all(|literal| !literal.bytes.is_empty())
+        {
+            found.push(Required { literals, lead });
+        }
+    };
+    for part in parts {
+        let joined = exact(part).and_then(|literals| match &run {
+            None => Some((literals, at)),
+            Some((before, lead)) => cross(before, &literals).map(|literals| (literals, *lead)),
+        });
+        match joined {
+            Some(joined) => {
+                // What is joined so far is also a set of its own: a tail of alternatives may be worse.
+                if let Some((literals, lead)) = &run {
+                    found.push(Required { literals: literals.clone(), lead: *lead });
+                }
+                run = Some(joined);
+            }
+            None => {
+                flush(&mut run, &mut found);
+                match exact(part) {
+                    Some(literals) => run = Some((literals, at)),
+                    None => found.extend(required(part).into_iter().map(|set| Required {
+                        lead: Lead { min: at.min + set.lead.min, max: at.max + set.lead.max },
+                        ..set
+                    })),
+                }
+            }
+        }
+        let properties = part.properties();
+        at.min += properties.minimum_len().unwrap_or(0);
+        at.max += properties.maximum_len().unwrap_or(0);
+    }
+    flush(&mut run, &mut found);
+    found.retain(|set| set.literals.iter().all(|literal| !literal.bytes.is_empty()));
+    found
+}
+
+/// One set over all branches: the best of each.
+fn required_of_branches(branches: &[Hir]) -> Option<Required> {
+    let mut union = Required { literals: Vec::new(), lead: Lead { min: usize::MAX, max: 0 } };
+    for branch in branches {
+        let sets = required(branch);
+        let best = sets.into_iter().max_by_key(|set| (long_enough(set), set.rarity()))?;
+        union.literals.extend(best.literals);
+        union.lead =
+            Lead { min: union.lead.min.min(best.lead.min), max: union.lead.max.max(best.lead.max) };
+    }
+    tidy(&mut union.literals);
+    (union.literals.len() <= SET_MAX).then_some(union)
+}
+
+/// All strings that `hir` matches, if they are few.
+fn exact(hir: &Hir) -> Option<Vec<Literal>> {
+    let mut literals = match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => vec![Literal { bytes: Vec::new(), any_case: false }],
+        HirKind::Literal(literal) => vec![Literal { bytes: literal.0.to_vec(), any_case: false }],
+        HirKind::Class(class) => exact_class(class)?,
+        HirKind::Capture(capture) => exact(&capture.sub)?,
+        HirKind::Repetition(repetition) => {
+            let sub = exact(&repetition.sub)?;
+            let max = repetition.max.filter(|&max| max <= 4)?;
+            let mut all = Vec::new();
+            let mut power = vec![Literal { bytes: Vec::new(), any_case: false }];
+            for round in 0..=max {
+                if round >= repetition.min {
+                    all.extend(power.iter().cloned());
+                }
+                if round < max {
+                    power = cross(&power, &sub)?;
+                }
+            }
+            all
+        }
+        HirKind::Concat(parts) => {
+            let mut all = vec![Literal { bytes: Vec::new(), any_case: false }];
+            for part in parts {
+                all = cross(&all, &exact(part)?)?;
+            }
+            all
+        }
+        HirKind::Alternation(branches) => {
+            let mut all = Vec::new();
+            for branch in branches {
+                all.extend(exact(branch)?);
+            }
+            all
+        }
+    };
+    tidy(&mut literals);
+    (literals.len() <= SET_MAX).then_some(literals)
+}
+
+fn exact_class(class: &Class) -> Option<Vec<Literal>> {
+    let bytes = class_bytes(class)?;
+    if let [upper, lower] = bytes[..]
+        && lower.is_ascii_lowercase()
+        && upper == lower.to_ascii_uppercase()
+    {
+        return Some(vec![Literal { bytes: vec![lower], any_case: true }]);
+    }
+    (bytes.len() <= CLASS_MAX)
+        .then(|| bytes.iter().map(|&byte| Literal { bytes: vec![byte], any_case: false }).collect())
+}
+
+/// The members of a class, if they are all single bytes.
+fn class_bytes(class: &Class) -> Option<Vec<u8>> {
+    let bytes = match class {
+        Class::Bytes(class) => class.clone(),
+        Class::Unicode(class) => class.to_byte_class()?,
+    };
+    Some(bytes.iter().flat_map(|range| range.start()..=range.end()).collect())
+}
+
+/// Each of `a` followed by each of `b`.
+fn cross(a: &[Literal], b: &[Literal]) -> Option<Vec<Literal>> {
+    if a.len() * b.len() > SET_MAX || a.iter().any(|literal| literal.bytes.len() >= LITERAL_MAX) {
+        return None;
+    }
+    let join = |a: &Literal, b: &Literal| {
+        let any_case = a.any_case || b.any_case;
+        let mut bytes = [&a.bytes[..], &b.bytes[..]].concat();
+        if any_case {
+            bytes.make_ascii_lowercase();
+        }
+        Literal { bytes, any_case }
+    };
+    let mut all: Vec<Literal> = a.iter().flat_map(|a| b.iter().map(move |b| join(a, b))).collect();
+    tidy(&mut all);
+    Some(all)
+}
+
+fn tidy(literals: &mut Vec<Literal>) {
+    literals.sort();
+    literals.dedup();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::pattern::parse;
+
+    fn check(regex: &str, literals: &[&str], lead: (usize, usize)) {
+        let hir = parse(regex).unwrap_or_else(|reason| panic!("{regex}: {reason}")).hir;
+        let found = rarest(&hir).unwrap_or_else(|| panic!("{regex}: nothing derived"));
+        let found_literals: Vec<_> =
+            found.literals.iter().map(|literal| String::from_utf8_lossy(&literal.bytes).into_owned()).collect();
+        assert_eq!(found_literals, literals, "{regex}");
+        assert_eq!((found.lead.min, found.lead.max), lead, "{regex}");
+    }
+
+    #[test]
+    fn literals_are_derived_with_their_place() {
+        check(r"\b(?P<value>(?:AKIA|ASIA)[A-Z2-7]{16})\b", &["AKIA", "ASIA"], (0, 0));
+        check(r"ghp_[0-9A-Za-z]{36}", &["ghp_"], (0, 0));
+        check(r"[a-z]{1,9}\.hooks\.example\b", &[".hooks.example"], (1, 9));
+        check(r"(?i)secretsauce\s{0,3}=", &["secretsauce"], (0, 0));
+        check(r"xox[bp]-[0-9]{10}", &["xoxb-", "xoxp-"], (0, 0));
+        check(r"(?:foo1|x{2,3}bar22)[0-9]{4}", &["foo1", "xxbar22", "xxxbar22"], (0, 0));
+        check(r"(?:foo1|[xyz]{2,5}bar22)[0-9]{4}", &["bar22", "foo1"], (0, 5));
+    }
+
+    #[test]
+    fn mixed_case_literals_stay_exact_and_folded_ones_do_not() {
+        let any_case = |regex: &str| rarest(&parse(regex).unwrap().hir).unwrap().literals[0].any_case;
+        assert!(!any_case("AIza[0-9]{35}"));
+        assert!(any_case("(?i)AIza[0-9]{35}"));
+    }
+
+    #[test]
+    fn nothing_is_derived_where_a_match_may_lack_it() {
+        for regex in [r"(?:token)?[0-9]{9}", r"(?:token|[a-z]{9})", r"ab[0-9]{9}", r"(?:token){0,2}[0-9]"] {
+            assert!(rarest(&parse(regex).unwrap().hir).is_none(), "{regex}");
+        }
+    }
+
+    #[test]
+    fn the_lead_to_the_first_digit_spans_what_may_precede_it() {
+        let lead = |regex: &str| {
+            let lead = lead_to(&parse(regex).unwrap().hir, |byte| byte.is_ascii_digit());
+            (lead.min, lead.max)
+        };
+        assert_eq!(lead(r"\b(?:\d[ -]?){13,19}\b"), (0, 0));
+        assert_eq!(lead(r"\b[A-Z]{2} ?\d{6}[A-D]\b"), (2, 3));
+        assert_eq!(lead(r"(?:\+|00)?\d{9}"), (0, 2));
+        assert_eq!(lead(r"[A-Z0-9]{2}\d{6}"), (0, 2));
+        assert_eq!(lead(r"(?:P|PP)?\d{7}"), (0, 2));
+    }
+
+    #[test]
+    fn given_triggers_are_placed_where_the_regex_has_them() {
+        let hir = parse(r"[a-z]{0,4}(?:AKIA|ASIA)[A-Z]{16}").unwrap().hir;
+        let literal = |text: &str| Literal { bytes: text.into(), any_case: true };
+        let lead = lead_of(&hir, &[literal("akia"), literal("asia")]).unwrap();
+        assert_eq!((lead.min, lead.max), (0, 4));
+        assert!(lead_of(&hir, &[literal("akia")]).is_none());
+    }
+}

@@ -1,0 +1,347 @@
+//! From TOML to checked rules: what each field means, and what is refused with which remedy.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use domesday_model::{Level, Score};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::derive::{self, LITERAL_MIN};
+use super::error::RuleErrors;
+use super::pattern::{self, Pattern};
+use super::toml_reader::{Fields, Problems};
+use super::{Context, Lead, Literal, Rule, RuleSource, Shape, Trigger, Validator};
+use crate::validators;
+use crate::{CONTEXT_MAX, MAX_MATCH_LEN};
+
+/// Base score of a rule that names none.
+const DEFAULT_SCORE: i64 = 60;
+/// Bytes around a value in which context words count, unless the rule says otherwise.
+const DEFAULT_WITHIN: i64 = 64;
+/// What a context word adds to the score, unless the rule says otherwise.
+const DEFAULT_BOOST: i64 = 20;
+/// Examples of each kind that a rule must have.
+const EXAMPLES_MIN: usize = 2;
+/// Digits that a digit shape may ask for, at least and at most: fewer are everywhere, more are no number.
+const SHAPE_MIN_RANGE: std::ops::RangeInclusive<i64> = 5..=32;
+/// Digits that a word with letters may ask for.
+const WORD_DIGITS_RANGE: std::ops::RangeInclusive<i64> = 2..=32;
+/// Colons that a hexadecimal shape may ask for.
+const COLONS_RANGE: std::ops::RangeInclusive<i64> = 2..=16;
+
+/// All rules of all files in order of their ids, or every problem of every file.
+pub fn load(sources: &[RuleSource]) -> Result<Vec<Rule>, RuleErrors> {
+    let mut errors = Vec::new();
+    let mut rules: Vec<Rule> = Vec::new();
+    let mut seen: HashMap<Arc<str>, String> = HashMap::new();
+    for source in sources {
+        let mut problems = Problems::new(&source.name, &source.text);
+        let (document, syntax_errors) = DeTable::parse_recoverable(&source.text);
+        for error in &syntax_errors {
+            let at = error.span().map_or(0, |span| span.start);
+            problems.add(None, at, format!("not valid TOML: {}", error.message()));
+        }
+        if syntax_errors.is_empty() {
+            for (rule, at) in read_file(document.get_ref(), &mut problems) {
+                if let Some(first) = seen.get(&rule.id) {
+                    problems.add(Some(&rule.id), at, format!("the id is taken by a rule of {first}: choose another"));
+                    continue;
+                }
+                seen.insert(rule.id.clone(), source.name.clone());
+                rules.push(Rule { family: source.name.as_str().into(), ..rule });
+            }
+        }
+        problems.found.sort_by_key(|error| error.line);
+        errors.append(&mut problems.found);
+    }
+    if !errors.is_empty() {
+        return Err(RuleErrors(errors));
+    }
+    rules.sort_by(|a, b| a.id.cmp(&b.id));
+    Ok(rules)
+}
+
+fn read_file(document: &DeTable<'_>, problems: &mut Problems<'_>) -> Vec<(Rule, usize)> {
+    let mut rules = Vec::new();
+    for (key, value) in document {
+        let entries = match (key.get_ref().as_ref(), value.get_ref()) {
+            ("rule", DeValue::Array(entries)) => entries,
+            ("rule", _) => {
+                problems.add(None, value.span().start, "`rule` is not a list: write `[[rule]]`");
+                continue;
+            }
+            (name, _) => {
+                problems.add(None, key.span().start, format!("unknown field `{name}`: a file holds `[[rule]]` only"));
+                continue;
+            }
+        };
+        for entry in entries.iter() {
+            match entry.get_ref() {
+                DeValue::Table(table) => {
+                    rules.extend(read_rule(table, entry, problems).map(|rule| (rule, entry.span().start)));
+                }
+                _ => problems.add(None, entry.span().start, "`rule` is not a table: write `[[rule]]`"),
+            }
+        }
+    }
+    rules
+}
+
+fn read_rule(table: &DeTable<'_>, entry: &Spanned<DeValue<'_>>, problems: &mut Problems<'_>) -> Option<Rule> {
+    let before = problems.found.len();
+    let id = table.get("id").and_then(|id| id.get_ref().as_str()).map(str::to_owned);
+    let mut fields = Fields::new(table, entry.span(), id, problems);
+
+    let id = fields.required_text("id");
+    if let Some((id, at)) = id
+        && !is_kebab(id)
+    {
+        fields.complain(at, "the id is not kebab-case: use lower-case letters, digits and single `-`");
+    }
+    let description = fields.required_text("description");
+    let category = fields.required_text("category").and_then(|(word, at)| match word.parse() {
+        Ok(category) => Some(category),
+        Err(error) => {
+            fields.complain(at, format!("{error}"));
+            None
+        }
+    });
+    let regex = fields.required_text("regex");
+    let pattern = regex.and_then(|(regex, at)| match pattern::parse(regex) {
+        Ok(pattern) => Some((pattern, at)),
+        Err(reason) => {
+            fields.complain(at, reason);
+            None
+        }
+    });
+    let trigger = read_trigger(&mut fields, pattern.as_ref().map(|(pattern, at)| (pattern, *at)));
+    let score = fields.number("score", 0..=100).unwrap_or(DEFAULT_SCORE);
+    let validators = read_validators(&mut fields);
+    let context = read_context(&mut fields);
+    let tags = fields.texts("tags");
+    let regions = fields.texts("regions");
+    let positive = read_examples(&mut fields, "positive");
+    let negative = read_examples(&mut fields, "negative");
+    let min_level = read_level(&mut fields);
+    fields.finish();
+
+    if problems.found.len() > before {
+        return None;
+    }
+    let ((trigger, lead), (pattern, _)) = (trigger?, pattern?);
+    Some(Rule {
+        id: id?.0.into(),
+        description: description?.0.to_owned(),
+        category: category?,
+        family: "".into(),
+        regex: regex?.0.to_owned(),
+        max_len: pattern.max_len,
+        value_group: pattern.value_group,
+        trigger,
+        lead,
+        score: Score(score as u8),
+        validators,
+        context,
+        tags,
+        regions,
+        positive,
+        negative,
+        min_level,
+    })
+}
+
+fn is_kebab(id: &str) -> bool {
+    let part = |part: &str| {
+        !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+    };
+    id.split('-').all(part)
+}
+
+fn read_examples(fields: &mut Fields<'_, '_, '_>, name: &'static str) -> Vec<String> {
+    let examples = fields.texts(name);
+    if examples.len() < EXAMPLES_MIN {
+        fields.complain(fields.start(), format!("`{name}` has fewer than {EXAMPLES_MIN} examples: add some"));
+    }
+    examples
+}
+
+fn read_level(fields: &mut Fields<'_, '_, '_>) -> Level {
+    match fields.text("min_level") {
+        None | Some(("medium", _)) => Level::Medium,
+        Some(("low", _)) => Level::Low,
+        Some(("high", _)) => Level::High,
+        Some((other, at)) => {
+            fields.complain(at, format!("`{other}` is not a level: use one of low, medium, high"));
+            Level::Medium
+        }
+    }
+}
+
+/// The trigger and where it stands in a match. Without a usable regex only the fields are checked.
+fn read_trigger(
+    fields: &mut Fields<'_, '_, '_>,
+    pattern: Option<(&Pattern, usize)>,
+) -> Option<(Trigger, Lead)> {
+    let given = fields.texts("triggers");
+    let shape = read_shape(fields);
+    let at = fields.start();
+    if let Some(short) = given.iter().find(|trigger| trigger.len() < LITERAL_MIN) {
+        let reason = format!("trigger `{short}` is under {LITERAL_MIN} bytes: lengthen it, or give a `shape`");
+        fields.complain(at, reason);
+        return None;
+    }
+    if !given.is_empty() && shape.is_some() {
+        fields.complain(at, "both `triggers` and `shape` are given: keep one");
+        return None;
+    }
+    let (pattern, regex_at) = pattern?;
+    if let Some((shape, before)) = shape {
+        return Some((Trigger::Shape(shape), before.unwrap_or_else(|| shape_lead(shape, pattern))));
+    }
+    if given.is_empty() {
+        let Some(set) = derive::rarest(&pattern.hir) else {
+            let reason = format!(
+                "regex has no literal of {LITERAL_MIN} bytes that every match contains: add `triggers` or `shape`"
+            );
+            fields.complain(regex_at, reason);
+            return None;
+        };
+        return Some((Trigger::Literals(set.literals), set.lead));
+    }
+    let literal = |text: &String| Literal { bytes: text.to_ascii_lowercase().into_bytes(), any_case: true };
+    let mut literals: Vec<_> = given.iter().map(literal).collect();
+    literals.sort();
+    literals.dedup();
+    // A trigger that the regex does not place may stand anywhere in a match.
+    let lead =
+        derive::lead_of(&pattern.hir, &literals).unwrap_or(Lead { min: 0, max: pattern.max_len - 1 });
+    Some((Trigger::Literals(literals), lead))
+}
+
+fn shape_lead(shape: Shape, pattern: &Pattern) -> Lead {
+    let at_lead = |wanted: fn(u8) -> bool| derive::lead_to(&pattern.hir, wanted);
+    let lead = match shape {
+        Shape::Digits { .. } | Shape::DottedQuad => at_lead(|byte| byte.is_ascii_digit()),
+        Shape::At => at_lead(|byte| byte == b'@'),
+        Shape::HexColon { .. } => at_lead(|byte| byte.is_ascii_hexdigit() || byte == b':'),
+        Shape::WordDigits { .. } => at_lead(|byte| byte.is_ascii_alphanumeric()),
+    };
+    let max = lead.max.min(pattern.max_len - 1);
+    Lead { min: lead.min.min(max), max }
+}
+
+/// A shape, and the greatest lead if the rule gives one.
+fn read_shape(fields: &mut Fields<'_, '_, '_>) -> Option<(Shape, Option<Lead>)> {
+    const KINDS: &str = "digits, at, dotted_quad, hex_colon, word_digits";
+    let value = fields.optional("shape")?;
+    let at = value.span().start;
+    let (kind, min, before) = match value.get_ref() {
+        DeValue::String(kind) => (kind.to_string(), None, None),
+        DeValue::Table(table) => {
+            let mut inner = Fields::new(table, value.span(), fields.rule.clone(), fields.problems);
+            let kind = inner.required_text("kind").map(|(kind, _)| kind.to_owned());
+            let range = match kind.as_deref() {
+                Some("hex_colon") => COLONS_RANGE,
+                Some("word_digits") => WORD_DIGITS_RANGE,
+                _ => SHAPE_MIN_RANGE,
+            };
+            let min = inner.number("min", range).map(|min| min as u8);
+            let before = inner.number("before", 0..=MAX_MATCH_LEN as i64).map(|before| before as usize);
+            inner.finish();
+            (kind?, min, before)
+        }
+        other => {
+            let reason = format!("`shape` is a {}: make it a kind ({KINDS}) or a table", other.type_str());
+            fields.complain(at, reason);
+            return None;
+        }
+    };
+    let shape = match (kind.as_str(), min) {
+        ("digits", Some(min)) => Shape::Digits { min },
+        ("word_digits", Some(min)) => Shape::WordDigits { min },
+        ("hex_colon", min) => Shape::HexColon { min: min.unwrap_or(*COLONS_RANGE.start() as u8) },
+        ("at", None) => Shape::At,
+        ("dotted_quad", None) => Shape::DottedQuad,
+        ("digits" | "word_digits", None) => {
+            fields.complain(at, format!("shape `{kind}` has no `min`: say how many digits"));
+            return None;
+        }
+        ("at" | "dotted_quad", Some(_)) => {
+            fields.complain(at, format!("shape `{kind}` takes no `min`: remove it"));
+            return None;
+        }
+        _ => {
+            fields.complain(at, format!("`{kind}` is not a shape: use one of {KINDS}"));
+            return None;
+        }
+    };
+    Some((shape, before.map(|max| Lead { min: 0, max })))
+}
+
+fn read_validators(fields: &mut Fields<'_, '_, '_>) -> Vec<Validator> {
+    let Some(value) = fields.optional("validators") else { return Vec::new() };
+    let DeValue::Array(items) = value.get_ref() else {
+        fields.complain(value.span().start, "`validators` is not a list: write `[\"name\", ...]`");
+        return Vec::new();
+    };
+    items.iter().filter_map(|item| read_validator(fields, item)).collect()
+}
+
+fn read_validator(fields: &mut Fields<'_, '_, '_>, item: &Spanned<DeValue<'_>>) -> Option<Validator> {
+    let at = item.span().start;
+    let validator = match item.get_ref() {
+        DeValue::String(name) => parameterless(name),
+        DeValue::Table(table) => {
+            let mut inner = Fields::new(table, item.span(), fields.rule.clone(), fields.problems);
+            let name = inner.required_text("name")?.0.to_owned();
+            let validator = match name.as_str() {
+                "entropy" => inner.decimal("min").map(|min| Validator::Entropy { min }),
+                "distinct" => inner.number("min", 1..=256).map(|min| Validator::Distinct { min: min as usize }),
+                "stopwords" => Some(Validator::Stopwords { words: inner.texts("words") }),
+                _ => parameterless(&name).ok().map(Some).unwrap_or(None),
+            };
+            inner.finish();
+            validator.ok_or(name)
+        }
+        _ => Err(String::new()),
+    };
+    match validator {
+        Ok(validator) => Some(validator),
+        Err(name) if matches!(name.as_str(), "entropy" | "distinct") => {
+            fields.complain(at, format!("validator `{name}` has no `min`: write {{ name = \"{name}\", min = … }}"));
+            None
+        }
+        Err(name) => {
+            fields.complain(at, format!("there is no validator `{name}`: check its name"));
+            None
+        }
+    }
+}
+
+/// The validator of that name, or the name.
+fn parameterless(name: &str) -> Result<Validator, String> {
+    if name == "stopwords" {
+        return Ok(Validator::Stopwords { words: Vec::new() });
+    }
+    let check = validators::lookup(name).ok_or_else(|| name.to_owned())?;
+    Ok(Validator::Named { name: name.to_owned(), check })
+}
+
+fn read_context(fields: &mut Fields<'_, '_, '_>) -> Option<Context> {
+    let value = fields.optional("context")?;
+    let DeValue::Table(table) = value.get_ref() else {
+        fields.complain(value.span().start, "`context` is not a table: write `{ words = [...] }`");
+        return None;
+    };
+    let mut inner = Fields::new(table, value.span(), fields.rule.clone(), fields.problems);
+    let words: Vec<Arc<str>> = inner.texts("words").iter().map(|word| word.to_lowercase().into()).collect();
+    let boost = inner.number("boost", 0..=100).unwrap_or(DEFAULT_BOOST) as u8;
+    let within = inner.number("within", 1..=CONTEXT_MAX as i64).unwrap_or(DEFAULT_WITHIN) as usize;
+    let required = inner.boolean("required").unwrap_or(false);
+    if words.is_empty() || words.iter().any(|word| word.trim().is_empty()) {
+        inner.complain(value.span().start, "`context` needs words, none of them empty: add `words = [...]`");
+    }
+    inner.finish();
+    Some(Context { words, boost, within, required })
+}

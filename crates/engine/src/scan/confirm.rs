@@ -1,0 +1,185 @@
+//! Confirms triggers: runs a rule's regex in the window that its trigger allows.
+//!
+//! A rule's match for a trigger is, of the successive matches from the earliest start that the trigger
+//! allows, the first that contains it. That is a function of the bytes around the trigger alone, so it is
+//! the same in every chunk. Where triggers are dense their windows overlap; what the last search told is
+//! kept, so that the starts of a window are searched once. That saves work and never changes an answer.
+
+use std::sync::OnceLock;
+
+use regex_automata::meta::{self, Regex};
+use regex_automata::util::primitives::NonMaxUsize;
+use regex_automata::{Anchored, Input};
+
+use crate::prefilter::Hit;
+use crate::rules::{Rule, compile_hir};
+
+/// Bytes that the lazily built automaton of one rule may take per thread.
+const REGEX_CACHE_BYTES: usize = 256 * 1024;
+
+/// A confirmed value.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Found {
+    pub start: usize,
+    pub end: usize,
+    pub rule: u32,
+}
+
+/// One thread's working memory for regexes.
+#[derive(Default)]
+pub struct RegexCaches {
+    by_rule: Vec<Option<Box<RegexCache>>>,
+    slots: Vec<Option<NonMaxUsize>>,
+}
+
+struct RegexCache {
+    cache: meta::Cache,
+    window_bytes: u64,
+}
+
+impl RegexCaches {
+    /// Bytes handed to each rule's regex so far.
+    pub fn window_bytes(&self) -> impl Iterator<Item = u64> {
+        self.by_rule.iter().map(|cache| cache.as_ref().map_or(0, |cache| cache.window_bytes))
+    }
+}
+
+/// The regexes of all rules, each compiled when first needed.
+pub struct Confirmer {
+    regexes: Vec<OnceLock<Regex>>,
+}
+
+/// What the last search of a rule told.
+#[derive(Clone, Copy)]
+struct Known {
+    /// No match starts from here ...
+    from: usize,
+    /// ... to before here,
+    to: usize,
+    /// where this one starts, if there is one: its end.
+    end: Option<usize>,
+}
+
+impl Confirmer {
+    pub fn new(rules: usize) -> Confirmer {
+        Confirmer { regexes: (0..rules).map(|_| OnceLock::new()).collect() }
+    }
+
+    /// Adds the matches of `rule` for its `hits`, which are in order.
+    pub fn confirm(
+        &self,
+        rule: &Rule,
+        index: u32,
+        bytes: &[u8],
+        hits: &[Hit],
+        caches: &mut RegexCaches,
+        found: &mut Vec<Found>,
+    ) {
+        let regex = self.regexes[index as usize].get_or_init(|| compile(rule));
+        if caches.by_rule.is_empty() {
+            caches.by_rule.resize_with(self.regexes.len(), || None);
+        }
+        let RegexCaches { by_rule, slots } = caches;
+        let fresh = || Box::new(RegexCache { cache: regex.create_cache(), window_bytes: 0 });
+        let RegexCache { cache, window_bytes } = &mut **by_rule[index as usize].get_or_insert_with(fresh);
+        let mut search = Search { regex, cache, rule, bytes, window_bytes, known: None };
+        for hit in hits {
+            let Some((start, end)) = search.match_for(hit) else { continue };
+            let last = found.last().copied();
+            let value = search.value(start, end, slots);
+            let value = Found { start: value.0, end: value.1, rule: index };
+            if value.end > value.start && last != Some(value) {
+                found.push(value);
+            }
+        }
+    }
+}
+
+fn compile(rule: &Rule) -> Regex {
+    let config = Regex::config()
+        .utf8_empty(false)
+        .nfa_size_limit(None)
+        .hybrid_cache_capacity(REGEX_CACHE_BYTES)
+        .pool_capacity(1);
+    Regex::builder()
+        .configure(config)
+        .build_from_hir(&compile_hir(rule))
+        .expect("a loaded rule's regex parses, and its size is bounded when it is loaded")
+}
+
+struct Search<'s> {
+    regex: &'s Regex,
+    cache: &'s mut meta::Cache,
+    rule: &'s Rule,
+    bytes: &'s [u8],
+    window_bytes: &'s mut u64,
+    known: Option<Known>,
+}
+
+impl Search<'_> {
+    fn match_for(&mut self, hit: &Hit) -> Option<(usize, usize)> {
+        let lead = self.rule.lead;
+        let last = hit.at.checked_sub(lead.min)?;
+        let needed = hit.at + hit.len as usize;
+        let mut from = hit.at.saturating_sub(lead.max);
+        while from <= last {
+            let (start, end) = self.first(from, last)?;
+            if end >= needed {
+                return Some((start, end));
+            }
+            from = end.max(start + 1);
+        }
+        None
+    }
+
+    /// The leftmost match that starts from `from` to `last`.
+    fn first(&mut self, from: usize, last: usize) -> Option<(usize, usize)> {
+        if from == last {
+            let found = self.run(from, last, Anchored::Yes)?;
+            return Some(found);
+        }
+        let mut search_from = from;
+        if let Some(known) = self.known
+            && (known.from..=known.to).contains(&from)
+        {
+            match known.end {
+                Some(end) => return (known.to <= last).then_some((known.to, end)),
+                None => search_from = known.to,
+            }
+        }
+        if search_from > last {
+            return None;
+        }
+        let found = self.run(search_from, last, Anchored::No).filter(|&(start, _)| start <= last);
+        let known_from = if search_from == from { from } else { self.known.map_or(from, |known| known.from) };
+        self.known = Some(match found {
+            Some((start, end)) => Known { from: known_from, to: start, end: Some(end) },
+            None => Known { from: known_from, to: last + 1, end: None },
+        });
+        found
+    }
+
+    /// A match that starts at or before `last` has all the room it can take; a later one may be cut short,
+    /// and the caller drops it.
+    fn run(&mut self, from: usize, last: usize, anchored: Anchored) -> Option<(usize, usize)> {
+        let end = (last + self.rule.max_len).min(self.bytes.len());
+        *self.window_bytes += (end - from) as u64;
+        let input = Input::new(self.bytes).span(from..end).anchored(anchored);
+        let found = self.regex.search_with(self.cache, &input)?;
+        Some((found.start(), found.end()))
+    }
+
+    /// The span of the group `value` in the match `start..end`, or else the match.
+    fn value(&mut self, start: usize, end: usize, slots: &mut Vec<Option<NonMaxUsize>>) -> (usize, usize) {
+        let Some(group) = self.rule.value_group else { return (start, end) };
+        slots.clear();
+        slots.resize(2 * (group + 1), None);
+        let room = (start + self.rule.max_len).min(self.bytes.len());
+        let input = Input::new(self.bytes).span(start..room).anchored(Anchored::Yes);
+        self.regex.search_slots_with(self.cache, &input, slots);
+        match (slots[2 * group], slots[2 * group + 1]) {
+            (Some(from), Some(to)) => (from.get(), to.get()),
+            _ => (start, end),
+        }
+    }
+}

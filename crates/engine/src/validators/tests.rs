@@ -1,0 +1,1 @@
+//! Known-good and known-bad values of every family.

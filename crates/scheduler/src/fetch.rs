@@ -1,0 +1,287 @@
+//! Reading objects, chunk by chunk.
+//!
+//! The first chunk is read into the thread's own buffer. If it is the whole object, as for nearly all
+//! files, it is scanned there and then, while it is in the cache: one open, one read, one scan. Otherwise
+//! it travels in a pooled buffer to a `Scan` of its own, and the rest of the object to the next
+//! `FetchSync`; when no buffer is free the chunk is scanned where it is, so no thread ever waits for one.
+//!
+//! # Overlap
+//! A chunk's bytes are: `LOOKBEHIND` bytes of context, the accepted bytes, `LOOKAHEAD` bytes. Only matches
+//! that start in the accepted bytes count, and the next chunk's accepted bytes begin where these end. So
+//! each byte is accepted once, with all the context that a match starting there can need, whatever the
+//! chunk size.
+
+use std::io::{Cursor, Read};
+use std::sync::Arc;
+use std::time::Instant;
+
+use domesday_content::{Encoding, Format, HEAD_LEN, Input, ReadAt, Utf16Decoder, detect, detect_seekable};
+use domesday_engine::{LOOKAHEAD, LOOKBEHIND};
+
+use crate::executor::WorkerCtx;
+use crate::object::ObjectRef;
+use crate::position::{Place, Units};
+use crate::reader::{End, Filled, SizedReader, Utf16Reader};
+use crate::scan::ChunkPlace;
+use crate::source::OpenObject;
+use crate::task::Task;
+
+/// What a `FetchSync` goes on from.
+pub enum Fetch {
+    /// An object of the source, to be opened.
+    Open,
+    /// An entry of an archive.
+    Entry(Box<OpenObject>),
+    /// An object in the middle.
+    Continue(Box<ChunkStream>),
+}
+
+/// Who reads the chunks after the first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Pace {
+    /// The next task.
+    Spawn,
+    /// This one: the object's bytes are in the way of somebody else's.
+    Inline,
+}
+
+/// An object that is being read: where the next chunk begins, and what it takes over from the last.
+pub struct ChunkStream {
+    reader: SizedReader,
+    units: Units,
+    place: Place,
+    /// Bytes already read that the next chunk begins with.
+    carry: Vec<u8>,
+    /// How many of them are context only.
+    prefix_len: usize,
+}
+
+impl ChunkStream {
+    fn new(reader: SizedReader, units: Units, bom_len: usize) -> Self {
+        ChunkStream { reader, units, place: Place::start(bom_len), carry: Vec::new(), prefix_len: 0 }
+    }
+
+    fn fill(&mut self, buffer: &mut [u8]) -> Filled {
+        let (head, room) = buffer.split_at_mut(self.carry.len());
+        head.copy_from_slice(&self.carry);
+        let filled = self.reader.fill(room);
+        Filled { len: head.len() + filled.len, ..filled }
+    }
+
+    /// Cuts the chunk that `bytes` are, and moves on to the next one unless this is the last.
+    fn cut(&mut self, bytes: &[u8], last: bool) -> ChunkPlace {
+        let accept_end = if last { bytes.len() } else { bytes.len() - LOOKAHEAD };
+        let chunk = ChunkPlace {
+            place: self.place,
+            len: bytes.len() as u32,
+            prefix_len: self.prefix_len as u32,
+            accept_end: accept_end as u32,
+            units: self.units,
+        };
+        if !last {
+            self.place = self.place.advance(&bytes[self.prefix_len..accept_end], self.units);
+            self.prefix_len = LOOKBEHIND.min(accept_end);
+            self.carry.clear();
+            self.carry.extend_from_slice(&bytes[accept_end - self.prefix_len..]);
+        }
+        chunk
+    }
+}
+
+impl WorkerCtx {
+    pub(crate) fn fetch(&mut self, obj: ObjectRef, fetch: Fetch) {
+        if obj.packet().is_cancelled() {
+            return;
+        }
+        match fetch {
+            Fetch::Open => {
+                let descriptor = obj.descriptor().expect("only objects of the source are opened by it");
+                let source = &obj.packet().source;
+                source.before(descriptor);
+                let started = Instant::now();
+                let opened = source.open(descriptor);
+                self.metrics().read_ns.add_time(started.elapsed());
+                match opened {
+                    Ok(opened) => self.fetch_object(&obj, opened, Pace::Spawn),
+                    Err(error) => obj.flaw(0, error),
+                }
+            }
+            Fetch::Entry(opened) => self.fetch_object(&obj, *opened, Pace::Spawn),
+            Fetch::Continue(stream) => self.fetch_chunks(&obj, *stream, Pace::Spawn),
+        }
+    }
+
+    /// Reads the beginning of an object, and sees from it what the object is.
+    pub(crate) fn fetch_object(&mut self, obj: &ObjectRef, opened: OpenObject, pace: Pace) {
+        let OpenObject { reader, random, size } = opened;
+        let mut reader = SizedReader::new(reader, size);
+        let mut buffer = self.take_buffer();
+        let filled = self.timed(|| reader.fill(&mut buffer));
+        let bytes = &buffer[..filled.len];
+        match format(bytes, &filled.end, random.as_deref()) {
+            Some(format) => {
+                let input = match random {
+                    Some(random) => Input::Seekable(random),
+                    None => Input::Stream(Box::new(Cursor::new(bytes.to_vec()).chain(rest(reader, filled.end)))),
+                };
+                self.give_buffer(buffer);
+                self.open_container(obj, input, format, size, pace);
+            }
+            None => self.fetch_text(obj, reader, buffer, filled, Vec::new(), pace),
+        }
+    }
+
+    /// Reads bytes that came out of a compressor around the whole object.
+    pub(crate) fn fetch_unpacked(
+        &mut self,
+        obj: &ObjectRef,
+        reader: Box<dyn Read + Send>,
+        chain: Vec<&'static str>,
+        pace: Pace,
+    ) {
+        let mut reader = SizedReader::new(reader, None);
+        let mut buffer = self.take_buffer();
+        let filled = self.timed(|| reader.fill(&mut buffer));
+        self.fetch_text(obj, reader, buffer, filled, chain, pace);
+    }
+
+    /// Goes on with an object that is no container, once its first bytes are in `buffer`.
+    fn fetch_text(
+        &mut self,
+        obj: &ObjectRef,
+        reader: SizedReader,
+        mut buffer: Box<[u8]>,
+        mut filled: Filled,
+        mut chain: Vec<&'static str>,
+        pace: Pace,
+    ) {
+        let (encoding, bom_len) = Encoding::detect(&buffer[..filled.len.min(HEAD_LEN)]);
+        if let Some(decoder) = Utf16Decoder::new(encoding) {
+            chain.extend(encoding.name());
+            obj.set_decoding(chain);
+            let raw = Cursor::new(buffer[bom_len..filled.len].to_vec()).chain(rest(reader, filled.end));
+            self.give_buffer(buffer);
+            let reader = SizedReader::unsized_(Utf16Reader::new(raw, decoder));
+            return self.fetch_chunks(obj, ChunkStream::new(reader, Units::Utf16, bom_len), pace);
+        }
+        if !chain.is_empty() {
+            obj.set_decoding(chain);
+        }
+        if bom_len > 0 {
+            buffer.copy_within(bom_len..filled.len, 0);
+            filled.len -= bom_len;
+        }
+        let stream = ChunkStream::new(reader, Units::Bytes, bom_len);
+        if let Some(stream) = self.send_chunk(obj, stream, buffer, filled, pace) {
+            self.fetch_chunks(obj, stream, pace);
+        }
+    }
+
+    /// Reads the next chunk of an object; and those after it, if it is read inline.
+    fn fetch_chunks(&mut self, obj: &ObjectRef, mut stream: ChunkStream, pace: Pace) {
+        loop {
+            if obj.packet().is_cancelled() {
+                return;
+            }
+            let mut buffer = self.take_buffer();
+            let filled = self.timed(|| stream.fill(&mut buffer));
+            match self.send_chunk(obj, stream, buffer, filled, pace) {
+                Some(next) => stream = next,
+                None => return,
+            }
+        }
+    }
+
+    /// Has the chunk in `buffer` scanned and the rest of the object fetched. Gives the rest back when the
+    /// caller is to fetch it.
+    fn send_chunk(
+        &mut self,
+        obj: &ObjectRef,
+        mut stream: ChunkStream,
+        mut buffer: Box<[u8]>,
+        filled: Filled,
+        pace: Pace,
+    ) -> Option<ChunkStream> {
+        let metrics = self.metrics();
+        metrics.fetch_sync_count.add(1);
+        metrics.bytes_fetched.add(filled.len as u64);
+        let last = !matches!(filled.end, End::NotYet);
+        let chunk = stream.cut(&buffer[..filled.len], last);
+        if last {
+            if filled.len > 0 {
+                self.scan_chunk(obj, &buffer, chunk);
+            }
+            self.give_buffer(buffer);
+            if let End::Flawed(error) = filled.end {
+                obj.flaw(chunk.place.offset + u64::from(chunk.len), error);
+            }
+            return None;
+        }
+        let rest = match pace {
+            Pace::Inline => Some(stream),
+            Pace::Spawn => {
+                // Before the scan, which this thread does next: another one can read on meanwhile.
+                let fetch = Fetch::Continue(Box::new(stream));
+                self.spawn(Task::FetchSync { obj: Arc::clone(obj), fetch });
+                None
+            }
+        };
+        match self.shared().buffers.try_take() {
+            Some(mut handle) => {
+                handle.swap(&mut buffer);
+                self.spawn(Task::Scan { obj: Arc::clone(obj), buffer: handle, chunk });
+            }
+            None => self.scan_chunk(obj, &buffer, chunk),
+        }
+        self.give_buffer(buffer);
+        rest
+    }
+
+    fn timed<T>(&self, read: impl FnOnce() -> T) -> T {
+        let started = Instant::now();
+        let out = read();
+        self.metrics().read_ns.add_time(started.elapsed());
+        out
+    }
+}
+
+/// What the object is that begins with `bytes`, if it is a container. Self-extracting archives are
+/// recognised by their end.
+fn format(bytes: &[u8], end: &End, random: Option<&dyn ReadAt>) -> Option<Format> {
+    let head = &bytes[..bytes.len().min(HEAD_LEN)];
+    match random {
+        None => detect(head),
+        Some(_) if matches!(end, End::Reached) => detect_seekable(head, &Whole(bytes)).unwrap_or(None),
+        Some(random) => detect_seekable(head, random).unwrap_or(None),
+    }
+}
+
+/// An object that was read whole: its end need not be read again.
+struct Whole<'a>(&'a [u8]);
+
+impl ReadAt for Whole<'_> {
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> std::io::Result<usize> {
+        self.0.read_at(buf, offset)
+    }
+
+    fn size(&self) -> std::io::Result<u64> {
+        Ok(self.0.len() as u64)
+    }
+}
+
+/// What follows the bytes that were already read. A flaw that was met is met again after them.
+fn rest(reader: SizedReader, end: End) -> Box<dyn Read + Send> {
+    match end {
+        End::NotYet => Box::new(reader),
+        End::Reached => Box::new(std::io::empty()),
+        End::Flawed(error) => Box::new(Flawed(error)),
+    }
+}
+
+struct Flawed(crate::source::ObjectError);
+
+impl Read for Flawed {
+    fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+        Err(std::io::Error::other(self.0.clone()))
+    }
+}

@@ -1,0 +1,225 @@
+//! One object in flight: what it is, its permit, and what was found in it so far.
+//!
+//! Every task that touches an object holds its [`ObjectRef`]. When the last one drops, the object is
+//! finished: its findings and its report go to the sink, then its permit returns, and last its hold on
+//! the packet ends. Which thread that is, and in which order its chunks were scanned, makes no
+//! difference to what is reported.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use domesday_content::Budget;
+use domesday_model::{Location, NestedStep, ObjectReport, ObjectStatus};
+
+use crate::frontier::Permit;
+use crate::occurrences::{Occurrences, Tally};
+use crate::packet::PacketCtx;
+use crate::source::{ObjectDescriptor, ObjectError};
+
+pub type ObjectRef = Arc<ObjectCtx>;
+
+pub struct ObjectCtx {
+    origin: Origin,
+    location: OnceLock<Arc<Location>>,
+    decoding: OnceLock<Arc<[&'static str]>>,
+    /// Something of the object was read; decides between partial and failed.
+    touched: AtomicBool,
+    bytes_scanned: AtomicU64,
+    results: Mutex<Results>,
+    /// `None` for a nested object that runs under its parent's permit. Before `packet`, so that the
+    /// permit has returned when the packet is done.
+    permit: Option<Permit>,
+    packet: Arc<PacketCtx>,
+}
+
+enum Origin {
+    Root(ObjectDescriptor),
+    Nested(Box<Nested>),
+}
+
+/// A nested object keeps its parent, and with it the parent's permit, until it is done itself.
+struct Nested {
+    parent: ObjectRef,
+    step: NestedStep,
+    budget: Arc<Budget>,
+    depth: u32,
+}
+
+#[derive(Default)]
+struct Results {
+    occurrences: Occurrences,
+    flaw: Option<Flaw>,
+}
+
+/// What kept an object from being scanned whole.
+struct Flaw {
+    /// Where in the object. The first flaw by place is reported, whichever thread met one first.
+    at: u64,
+    error: ObjectError,
+}
+
+impl ObjectCtx {
+    pub(crate) fn root(packet: Arc<PacketCtx>, descriptor: ObjectDescriptor, permit: Permit) -> ObjectRef {
+        Self::new(packet, Origin::Root(descriptor), Some(permit))
+    }
+
+    pub(crate) fn nested(
+        parent: &ObjectRef,
+        step: NestedStep,
+        budget: Arc<Budget>,
+        depth: u32,
+        permit: Option<Permit>,
+    ) -> ObjectRef {
+        let nested = Nested { parent: Arc::clone(parent), step, budget, depth };
+        Self::new(Arc::clone(&parent.packet), Origin::Nested(Box::new(nested)), permit)
+    }
+
+    fn new(packet: Arc<PacketCtx>, origin: Origin, permit: Option<Permit>) -> ObjectRef {
+        Arc::new(ObjectCtx {
+            origin,
+            location: OnceLock::new(),
+            decoding: OnceLock::new(),
+            touched: AtomicBool::new(false),
+            bytes_scanned: AtomicU64::new(0),
+            results: Mutex::default(),
+            permit,
+            packet,
+        })
+    }
+
+    pub(crate) fn packet(&self) -> &Arc<PacketCtx> {
+        &self.packet
+    }
+
+    /// The object of the source, unless this one is nested.
+    pub(crate) fn descriptor(&self) -> Option<&ObjectDescriptor> {
+        match &self.origin {
+            Origin::Root(descriptor) => Some(descriptor),
+            Origin::Nested(_) => None,
+        }
+    }
+
+    pub(crate) fn has_permit(&self) -> bool {
+        self.permit.is_some()
+    }
+
+    /// The budget and depth for what is inside: the root's own when there is none yet.
+    pub(crate) fn budget(&self, packed_size: Option<u64>) -> (Arc<Budget>, u32) {
+        match &self.origin {
+            Origin::Root(_) => (Budget::new(self.packet.options.limits, packed_size), 0),
+            Origin::Nested(nested) => (Arc::clone(&nested.budget), nested.depth),
+        }
+    }
+
+    /// The innermost name: what the object is called where it lies.
+    pub(crate) fn name(&self) -> &[u8] {
+        match &self.origin {
+            Origin::Root(descriptor) => descriptor.path.as_bytes(),
+            Origin::Nested(nested) => &nested.step.name,
+        }
+    }
+
+    pub(crate) fn location(&self) -> &Arc<Location> {
+        self.location.get_or_init(|| {
+            Arc::new(match &self.origin {
+                Origin::Root(descriptor) => Location { key: descriptor.path.clone(), nested: Vec::new() },
+                Origin::Nested(nested) => {
+                    let mut location = Location::clone(nested.parent.location());
+                    location.nested.push(nested.step.clone());
+                    location
+                }
+            })
+        })
+    }
+
+    /// Sets how the object's bytes are decoded; once, before the first chunk is scanned.
+    pub(crate) fn set_decoding(&self, chain: Vec<&'static str>) {
+        let first = self.decoding.set(chain.into()).is_ok();
+        debug_assert!(first, "an object is decoded in one way");
+    }
+
+    pub(crate) fn decoding(&self) -> &Arc<[&'static str]> {
+        self.decoding.get_or_init(|| Arc::new([]))
+    }
+
+    /// Notes that something of the object could be read.
+    pub(crate) fn touch(&self) {
+        self.touched.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn add_scanned(&self, bytes: u64) {
+        self.touch();
+        self.bytes_scanned.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn bytes_scanned(&self) -> u64 {
+        self.bytes_scanned.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn add_findings(&self, tallies: Vec<Tally>) {
+        let mut results = self.results.lock().unwrap_or_else(PoisonError::into_inner);
+        results.occurrences.add(tallies, self.packet.options.occurrence_cap);
+    }
+
+    /// Notes that the object cannot be scanned whole, because of what is at offset `at`.
+    pub(crate) fn flaw(&self, at: u64, error: ObjectError) {
+        let mut results = self.results.lock().unwrap_or_else(PoisonError::into_inner);
+        let earlier = |flaw: &Flaw| (flaw.at, flaw.error.reason) <= (at, error.reason);
+        if !results.flaw.as_ref().is_some_and(earlier) {
+            results.flaw = Some(Flaw { at, error });
+        }
+    }
+
+    /// Hands the results to the sink.
+    fn report(&self, results: Results) {
+        let PacketCtx { sink, options, totals, .. } = &*self.packet;
+        let Results { occurrences, flaw } = results;
+        let (kept, overflow) = occurrences.finish(options.occurrence_cap);
+        totals.findings.fetch_add(kept.len() as u64, Ordering::Relaxed);
+        totals.overflow.fetch_add(overflow, Ordering::Relaxed);
+        totals.incomplete.fetch_add(u64::from(flaw.is_some()), Ordering::Relaxed);
+        if !kept.is_empty() {
+            let reveal = |kept: &crate::occurrences::Kept| match kept.value() {
+                Some(value) if options.reveal => sink.reveal(&kept.draft, value),
+                _ => {}
+            };
+            kept.iter().for_each(reveal);
+            sink.findings(kept.into_iter().map(|kept| kept.draft).collect());
+        }
+        if flaw.is_none() && overflow == 0 {
+            return;
+        }
+        let status = match &flaw {
+            None => ObjectStatus::Scanned,
+            Some(flaw) if flaw.error.reason.weight() == domesday_model::reason::Weight::Skipped => ObjectStatus::Skipped,
+            Some(_) if self.touched.load(Ordering::Relaxed) => ObjectStatus::Partial,
+            Some(_) => ObjectStatus::Failed,
+        };
+        let (reason, detail) = flaw.map(|flaw| (flaw.error.reason, flaw.error.detail)).unzip();
+        let detail = detail.unwrap_or_default();
+        sink.object(ObjectReport { location: Location::clone(self.location()), status, reason, detail, overflow });
+    }
+}
+
+/// The end of the object. The permit returns right after, as the fields drop.
+impl Drop for ObjectCtx {
+    fn drop(&mut self) {
+        self.packet.count_completed();
+        // What a cancelled packet has in flight was cut short without being at fault.
+        if self.packet.is_cancelled() {
+            return;
+        }
+        let totals = &self.packet.totals;
+        totals.bytes_scanned.fetch_add(*self.bytes_scanned.get_mut(), Ordering::Relaxed);
+        let objects = match &self.origin {
+            Origin::Root(_) => &totals.objects,
+            Origin::Nested(_) => &totals.nested_objects,
+        };
+        objects.fetch_add(1, Ordering::Relaxed);
+        let results = std::mem::take(self.results.get_mut().unwrap_or_else(PoisonError::into_inner));
+        self.packet.guarded("the result sink", || self.report(results));
+        if let Origin::Root(descriptor) = &self.origin {
+            self.packet.guarded("the object source", || self.packet.source.after(descriptor));
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! The occurrences found in one object, capped per rule.
+//!
+//! The cap keeps the first ones by place. Chunks may come in any order, so a rule's occurrences are
+//! held until the object ends, at most twice the cap of them, and cut to the lowest then: the outcome
+//! depends on the object alone. The others are counted exactly.
+
+use std::collections::HashMap;
+
+use domesday_model::FindingDraft;
+
+/// An occurrence that may be reported. Its value is kept only if the packet asked for values, and shows
+/// in no debug output.
+pub(crate) struct Kept {
+    pub(crate) draft: FindingDraft,
+    value: Option<Box<[u8]>>,
+}
+
+impl Kept {
+    pub(crate) fn new(draft: FindingDraft, value: Option<Box<[u8]>>) -> Self {
+        Kept { draft, value }
+    }
+
+    pub(crate) fn value(&self) -> Option<&[u8]> {
+        self.value.as_deref()
+    }
+}
+
+/// One rule's occurrences in one chunk.
+pub(crate) struct Tally {
+    pub(crate) rule: u32,
+    /// All of them.
+    pub(crate) count: u64,
+    /// The first ones, up to the cap.
+    pub(crate) kept: Vec<Kept>,
+}
+
+/// All occurrences in one object.
+#[derive(Default)]
+pub(crate) struct Occurrences {
+    by_rule: HashMap<u32, Tally>,
+}
+
+impl Occurrences {
+    pub(crate) fn add(&mut self, tallies: Vec<Tally>, cap: usize) {
+        for tally in tallies {
+            let Tally { rule, count, kept } = tally;
+            let total = self.by_rule.entry(rule).or_insert(Tally { rule, count: 0, kept: Vec::new() });
+            total.count += count;
+            total.kept.extend(kept);
+            if total.kept.len() > cap.saturating_mul(2) {
+                keep_first(&mut total.kept, cap);
+            }
+        }
+    }
+
+    /// What is reported, in order, and how many occurrences are beyond the cap.
+    pub(crate) fn finish(self, cap: usize) -> (Vec<Kept>, u64) {
+        let mut all = Vec::new();
+        let mut overflow = 0;
+        for mut tally in self.by_rule.into_values() {
+            keep_first(&mut tally.kept, cap);
+            overflow += tally.count - tally.kept.len() as u64;
+            all.append(&mut tally.kept);
+        }
+        all.sort_unstable_by(|a, b| (a.draft.span, &a.draft.rule).cmp(&(b.draft.span, &b.draft.rule)));
+        (all, overflow)
+    }
+}
+
+fn keep_first(kept: &mut Vec<Kept>, cap: usize) {
+    kept.sort_unstable_by_key(|kept| kept.draft.span);
+    kept.truncate(cap);
+}

@@ -1,0 +1,208 @@
+//! One work packet on its way through the core, and what comes out of it.
+//!
+//! Every task of a packet holds its [`PacketCtx`], directly or through its object; the packet is done
+//! when the last of them drops. There is no count to keep and so none to get wrong: the drop of the
+//! context is the end, exactly once, after the results of every object.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+use domesday_content::Limits;
+use domesday_engine::Scanner;
+use domesday_model::{FindingDraft, FingerprintKey, ObjectReport, Reason, Score};
+
+use crate::source::{ObjectError, ObjectSource};
+
+/// Where a packet's results go. Called on executor threads: quick, and never blocking for long.
+pub trait ResultSink: Send + Sync {
+    /// The findings of one object, at least one, in the order of their spans.
+    fn findings(&self, findings: Vec<FindingDraft>);
+
+    /// An object that needs a row: skipped, partial, failed, or with more findings than are kept.
+    /// Comes after the object's findings.
+    fn object(&self, report: ObjectReport);
+
+    /// The packet's end: called exactly once, after all its objects.
+    fn packet_done(&self, totals: PacketTotals);
+
+    /// The value of a finding, just before `findings` gets it. Called only for packets that set
+    /// [`PacketOptions::reveal`]; the value must not be stored or logged.
+    fn reveal(&self, _finding: &FindingDraft, _value: &[u8]) {}
+}
+
+/// Objects to scan, and how.
+pub struct Packet {
+    pub source: Arc<dyn ObjectSource>,
+    pub sink: Arc<dyn ResultSink>,
+    pub scanner: Arc<Scanner>,
+    pub options: PacketOptions,
+}
+
+#[derive(Clone, Debug)]
+pub struct PacketOptions {
+    /// Findings below this score are dropped.
+    pub min_score: Score,
+    /// Occurrences kept per object and rule: the first ones; the others are counted.
+    pub occurrence_cap: usize,
+    /// Limits on what is inside one root object.
+    pub limits: Limits,
+    /// Hand raw values to [`ResultSink::reveal`].
+    pub reveal: bool,
+}
+
+/// Occurrences kept per object and rule, unless set otherwise.
+pub const OCCURRENCE_CAP: usize = 100;
+
+impl PacketOptions {
+    /// What is reported by default, within these limits.
+    pub fn new(limits: Limits) -> Self {
+        PacketOptions { min_score: Score::MEDIUM, occurrence_cap: OCCURRENCE_CAP, limits, reveal: false }
+    }
+}
+
+/// What became of a packet as a whole.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct PacketTotals {
+    /// Objects of the source that were dealt with, whatever their outcome.
+    pub objects: u64,
+    /// Objects found inside containers.
+    pub nested_objects: u64,
+    /// Objects that were not read, or not whole; each was reported.
+    pub incomplete: u64,
+    /// Bytes matched against the rules, after unpacking and decoding.
+    pub bytes_scanned: u64,
+    /// Findings handed to the sink.
+    pub findings: u64,
+    /// Occurrences beyond the cap.
+    pub overflow: u64,
+    /// The packet was cancelled: it may have results, and they are not all.
+    pub cancelled: bool,
+    /// The enumeration, or the sink, failed: objects may be missing from the results.
+    pub failure: Option<ObjectError>,
+}
+
+/// Cancels its packet on demand. Dropping it does nothing.
+#[derive(Clone)]
+pub struct PacketHandle {
+    cancelled: Arc<AtomicBool>,
+}
+
+impl PacketHandle {
+    /// Drops the objects not yet started and stops reading the others. `packet_done` is still called.
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The packets that are not done, and the end of all of them.
+#[derive(Default)]
+pub(crate) struct LivePackets {
+    count: Mutex<usize>,
+    none_left: Condvar,
+    /// The core is being dropped: every packet counts as cancelled.
+    abandoned: AtomicBool,
+    pub(crate) objects_completed: AtomicU64,
+}
+
+impl LivePackets {
+    /// Waits until every packet is done. Only off executor threads.
+    pub(crate) fn wait(&self) {
+        let mut count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
+        while *count > 0 {
+            count = self.none_left.wait(count).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    pub(crate) fn abandon(&self) {
+        self.abandoned.store(true, Ordering::Relaxed);
+    }
+}
+
+/// What all tasks of a packet share.
+pub struct PacketCtx {
+    pub(crate) source: Arc<dyn ObjectSource>,
+    pub(crate) sink: Arc<dyn ResultSink>,
+    pub(crate) scanner: Arc<Scanner>,
+    pub(crate) options: PacketOptions,
+    pub(crate) key: FingerprintKey,
+    pub(crate) totals: Totals,
+    failure: Mutex<Option<ObjectError>>,
+    cancelled: Arc<AtomicBool>,
+    live: Arc<LivePackets>,
+}
+
+/// [`PacketTotals`] while they grow. Read when the last task has dropped, whose release of the shared
+/// context orders every addition before it; so relaxed additions are enough.
+#[derive(Default)]
+pub(crate) struct Totals {
+    pub(crate) objects: AtomicU64,
+    pub(crate) nested_objects: AtomicU64,
+    pub(crate) incomplete: AtomicU64,
+    pub(crate) bytes_scanned: AtomicU64,
+    pub(crate) findings: AtomicU64,
+    pub(crate) overflow: AtomicU64,
+}
+
+impl PacketCtx {
+    pub(crate) fn new(packet: Packet, key: FingerprintKey, live: Arc<LivePackets>) -> (Arc<Self>, PacketHandle) {
+        let cancelled = Arc::new(AtomicBool::new(false));
+        *live.count.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        let Packet { source, sink, scanner, mut options } = packet;
+        options.occurrence_cap = options.occurrence_cap.max(1);
+        let handle = PacketHandle { cancelled: Arc::clone(&cancelled) };
+        let ctx = PacketCtx {
+            source,
+            sink,
+            scanner,
+            options,
+            key,
+            totals: Totals::default(),
+            failure: Mutex::default(),
+            cancelled,
+            live,
+        };
+        (Arc::new(ctx), handle)
+    }
+
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed) || self.live.abandoned.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the packet's results are not all there; the first cause is kept.
+    pub(crate) fn fail(&self, error: ObjectError) {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+    }
+
+    /// Calls code of the source or the sink that must not take the thread down with it.
+    pub(crate) fn guarded(&self, what: &str, call: impl FnOnce()) {
+        if catch_unwind(AssertUnwindSafe(call)).is_err() {
+            self.fail(ObjectError::new(Reason::Panicked, format!("{what} panicked")));
+        }
+    }
+
+    pub(crate) fn count_completed(&self) {
+        self.live.objects_completed.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Drop for PacketCtx {
+    fn drop(&mut self) {
+        let get = |total: &AtomicU64| total.load(Ordering::Relaxed);
+        let totals = PacketTotals {
+            objects: get(&self.totals.objects),
+            nested_objects: get(&self.totals.nested_objects),
+            incomplete: get(&self.totals.incomplete),
+            bytes_scanned: get(&self.totals.bytes_scanned),
+            findings: get(&self.totals.findings),
+            overflow: get(&self.totals.overflow),
+            cancelled: self.is_cancelled(),
+            failure: self.failure.lock().unwrap_or_else(PoisonError::into_inner).take(),
+        };
+        // Nobody is left to tell of a panic here; the next packet must still run.
+        let _ = catch_unwind(AssertUnwindSafe(|| self.sink.packet_done(totals)));
+        let mut count = self.live.count.lock().unwrap_or_else(PoisonError::into_inner);
+        *count -= 1;
+        self.live.none_left.notify_all();
+    }
+}

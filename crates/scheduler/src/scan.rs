@@ -1,0 +1,91 @@
+//! Matching one chunk and turning its matches into findings. Values are seen here and go no further:
+//! what leaves is a fingerprint and a preview.
+
+use std::time::Instant;
+
+use domesday_engine::{Chunk, Match};
+use domesday_model::fingerprint::preview;
+use domesday_model::{FindingDraft, Span};
+
+use crate::executor::WorkerCtx;
+use crate::object::ObjectCtx;
+use crate::occurrences::{Kept, Tally};
+use crate::position::{Place, Units};
+
+/// Which bytes of a buffer are a chunk, and where in the object they are. Buffers are at most 4 MiB, so
+/// 32 bits hold every length.
+#[derive(Clone, Copy, Debug)]
+pub struct ChunkPlace {
+    /// Of the first accepted byte.
+    pub(crate) place: Place,
+    /// Filled bytes of the buffer.
+    pub(crate) len: u32,
+    /// Bytes before the accepted ones: context from the chunk before.
+    pub(crate) prefix_len: u32,
+    /// End of the accepted bytes; what follows is context and the next chunk's.
+    pub(crate) accept_end: u32,
+    pub(crate) units: Units,
+}
+
+impl WorkerCtx {
+    /// Matches a chunk that lies in `buffer`.
+    pub(crate) fn scan_chunk(&mut self, obj: &ObjectCtx, buffer: &[u8], at: ChunkPlace) {
+        let packet = obj.packet();
+        let bytes = &buffer[..at.len as usize];
+        let accept = at.prefix_len as usize..at.accept_end as usize;
+        let started = Instant::now();
+        self.matches.clear();
+        let chunk = Chunk { bytes, accept: accept.clone(), path: obj.name() };
+        packet.scanner.scan(&chunk, &mut self.scratch, &mut self.matches);
+        let metrics = self.metrics();
+        metrics.match_ns.add_time(started.elapsed());
+        metrics.scan_count.add(1);
+        metrics.bytes_scanned.add(accept.len() as u64);
+        obj.add_scanned(accept.len() as u64);
+        let min_score = packet.options.min_score;
+        self.matches.retain(|found| found.score >= min_score);
+        if !self.matches.is_empty() {
+            self.matches.sort_unstable_by_key(|found| (found.span.start, found.span.end, found.rule));
+            obj.add_findings(tally(obj, bytes, at, &self.matches));
+        }
+    }
+}
+
+/// Describes the matches, which are in order. The place is carried from one match to the next, so that
+/// each byte is counted once however many matches there are.
+fn tally(obj: &ObjectCtx, bytes: &[u8], at: ChunkPlace, matches: &[Match]) -> Vec<Tally> {
+    let packet = obj.packet();
+    let mut tallies: Vec<Tally> = Vec::new();
+    let (mut place, mut place_at) = (at.place, at.prefix_len as usize);
+    for found in matches {
+        let index = tallies.iter().position(|tally| tally.rule == found.rule).unwrap_or_else(|| {
+            tallies.push(Tally { rule: found.rule, count: 0, kept: Vec::new() });
+            tallies.len() - 1
+        });
+        let tally = &mut tallies[index];
+        tally.count += 1;
+        if tally.kept.len() == packet.options.occurrence_cap {
+            continue;
+        }
+        place = place.advance(&bytes[place_at..found.span.start], at.units);
+        place_at = found.span.start;
+        let value = &bytes[found.span.clone()];
+        let end = place.offset + crate::position::raw_len(value, at.units);
+        let rule = &packet.scanner.rules().rules()[found.rule as usize];
+        let draft = FindingDraft {
+            location: obj.location().clone(),
+            rule: rule.id.clone(),
+            category: rule.category,
+            score: found.score,
+            reasons: found.reasons.join("; "),
+            fingerprint: packet.key.fingerprint(value),
+            preview: preview(value),
+            span: Span { start: place.offset, end },
+            position: place.position(),
+            decoding: obj.decoding().clone(),
+        };
+        let value = packet.options.reveal.then(|| value.into());
+        tally.kept.push(Kept::new(draft, value));
+    }
+    tallies
+}

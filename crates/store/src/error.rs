@@ -1,0 +1,49 @@
+//! What can go wrong with the book, and whether trying again can help.
+
+use domesday_model::{IllegalTransition, JobId, TaskId};
+
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The claim is gone: reaped, cancelled, or completed by someone else. Nothing was written; stop
+    /// working on the task.
+    #[error("task {0} is no longer claimed by this worker; its results were refused")]
+    LostClaim(TaskId),
+    /// The job has another owner or status than the lease says. Nothing was written.
+    #[error("job {0} is no longer owned by this orchestrator; the change was refused")]
+    LostLease(JobId),
+    /// The answer to COMMIT was lost: it may or may not have happened. Read back before going on.
+    #[error("the answer to a commit was lost: {0}")]
+    CommitUnknown(String),
+    #[error("the state folder {0} is in use by another process (pid {1}); wait for it, or use another --state")]
+    Locked(String, String),
+    #[error("the disk that holds the state folder is full: free some space and run the same command again; nothing committed is lost")]
+    DiskFull,
+    #[error("the state folder cannot be written ({0}): make it writable, or use another --state")]
+    ReadOnly(String),
+    #[error("the book was written by a newer version (schema {found}, this version knows {known}): use that version, or another --state")]
+    NewerSchema { found: i64, known: i64 },
+    #[error("migration {version} of the book differs from the one this version has ({name}): the book was made by a changed build; use another --state")]
+    ChangedMigration { version: i64, name: String },
+    #[error("there is no book in {0}: run a scan with this --state first")]
+    NoBook(String),
+    #[error(transparent)]
+    Illegal(#[from] IllegalTransition),
+    #[error("the book is damaged: {0}")]
+    Damaged(String),
+    #[error("the store has stopped")]
+    Stopped,
+    #[error("the store failed: {0}")]
+    Backend(String),
+}
+
+impl StoreError {
+    /// Whether the same call may succeed later without anyone doing anything.
+    pub fn is_retryable(&self) -> bool {
+        matches!(self, StoreError::CommitUnknown(_) | StoreError::Backend(_))
+    }
+
+    /// The caller lost the right to write; no error of the store itself.
+    pub fn is_lost(&self) -> bool {
+        matches!(self, StoreError::LostClaim(_) | StoreError::LostLease(_))
+    }
+}

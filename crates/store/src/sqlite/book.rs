@@ -1,0 +1,142 @@
+//! Opening the book's file: lock, pragmas, migrations.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{Read, Seek, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rusqlite::functions::FunctionFlags;
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use rustix::fs::{FlockOperation, flock};
+
+use super::{LOCK_FILE, Result};
+use crate::clock::Clock;
+use crate::error::StoreError;
+use crate::migrate::{Applied, Migration, pending};
+
+pub(super) const MIGRATIONS: &[Migration] = &[
+    Migration { name: "jobs_and_tasks", sql: include_str!("migrations/0001_jobs_and_tasks.sql") },
+    Migration { name: "enumeration", sql: include_str!("migrations/0002_enumeration.sql") },
+    Migration { name: "findings", sql: include_str!("migrations/0003_findings.sql") },
+    Migration { name: "events", sql: include_str!("migrations/0004_events.sql") },
+];
+
+/// How long a connection waits for a lock of another one (a checkpoint, a reader's recovery).
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+/// WAL pages after which a commit also checkpoints: 64 MiB of 4 KiB pages.
+const CHECKPOINT_PAGES: u32 = 16_384;
+/// Statements kept prepared per connection.
+const STATEMENT_CACHE: usize = 128;
+
+pub(super) enum Access {
+    Write,
+    Read,
+}
+
+/// Takes the state folder's lock, making the folder (mode 0700) if need be. The lock goes with the
+/// returned file, and with the process, however it ends.
+pub(super) fn lock(folder: &Path) -> Result<File> {
+    let unwritable = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::StorageFull => StoreError::DiskFull,
+        _ => StoreError::ReadOnly(format!("{}: {error}", folder.display())),
+    };
+    if !folder.is_dir() {
+        DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(unwritable)?;
+    }
+    let path = folder.join(LOCK_FILE);
+    let mut file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path)
+        .map_err(unwritable)?;
+    if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+        let mut holder = String::new();
+        // Only for the message: without it the error is as clear as it can be.
+        let _ = file.read_to_string(&mut holder);
+        let holder = if holder.trim().is_empty() { "unknown" } else { holder.trim() };
+        return Err(StoreError::Locked(folder.display().to_string(), holder.to_owned()));
+    }
+    file.set_len(0).and_then(|()| file.rewind()).map_err(unwritable)?;
+    writeln!(file, "{}", std::process::id()).map_err(unwritable)?;
+    Ok(file)
+}
+
+/// A connection with the book's settings and its clock.
+pub(super) fn connect(path: &Path, clock: &Arc<dyn Clock>, access: Access) -> Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | match access {
+            Access::Write => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
+            Access::Read => OpenFlags::SQLITE_OPEN_READ_WRITE,
+        };
+    if let Access::Write = access {
+        // SQLite gives its side files the mode of the main one: make that one private first.
+        OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(path)
+            .map_err(|error| StoreError::ReadOnly(format!("{}: {error}", path.display())))?;
+    }
+    let connection = match Connection::open_with_flags(path, flags) {
+        // A book on a read-only medium can still be read.
+        Err(error) if matches!(access, Access::Read) => {
+            Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(|_| error)?
+        }
+        opened => opened?,
+    };
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENT_CACHE);
+    let clock = Arc::clone(clock);
+    connection.create_scalar_function("now_ms", 0, FunctionFlags::SQLITE_UTF8, move |_| Ok(clock.now_ms()))?;
+    match access {
+        Access::Write => {
+            connection.pragma_update(None, "journal_mode", "WAL")?;
+            connection.pragma_update(None, "synchronous", "NORMAL")?;
+            connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
+        }
+        Access::Read => connection.pragma_update(None, "query_only", true)?,
+    }
+    Ok(connection)
+}
+
+/// Brings the book to the newest schema this version knows. One transaction for all pending steps: a
+/// crash in the middle leaves the old schema whole.
+pub(super) fn migrate(connection: &mut Connection, known: &[Migration]) -> Result<()> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    transaction.execute_batch(
+        "CREATE TABLE IF NOT EXISTS schema_migrations (
+             version INTEGER PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, applied_at INTEGER NOT NULL
+         ) STRICT",
+    )?;
+    for (version, migration) in pending(known, &applied(&transaction)?)? {
+        transaction.execute_batch(migration.sql)?;
+        transaction.execute(
+            "INSERT INTO schema_migrations (version, name, checksum, applied_at) VALUES (?1, ?2, ?3, now_ms())",
+            (version, migration.name, migration.checksum()),
+        )?;
+    }
+    transaction.commit()?;
+    Ok(())
+}
+
+/// Whether a reader of this version understands the book.
+pub(super) fn check_readable(connection: &Connection, known: &[Migration]) -> Result<()> {
+    match pending(known, &applied(connection)?)?.first() {
+        None => Ok(()),
+        Some(_) => Err(StoreError::Damaged(
+            "it was written by an older version; run a scan with this --state to upgrade it".into(),
+        )),
+    }
+}
+
+fn applied(connection: &Connection) -> Result<Vec<Applied>> {
+    let mut statement = connection.prepare("SELECT version, checksum FROM schema_migrations ORDER BY version")?;
+    let rows = statement.query_map([], |row| Ok(Applied { version: row.get(0)?, checksum: row.get(1)? }))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}

@@ -1,0 +1,400 @@
+//! Jobs, their leases and commands; processes; sessions as a whole; completion.
+
+use std::time::Duration;
+
+use domesday_model::{
+    Command, DatasourceId, EnumerationSessionId, JobConfiguration, JobId, JobStatus, MasterJobId, ObjectKey,
+    ProcessId, RuleSetHash, SessionStatus, TaskPayload, TaskType,
+};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde_json::json;
+
+use super::error::damaged;
+use super::{Result, results, tasks};
+use crate::error::StoreError;
+use crate::statement::statement;
+use crate::types::*;
+
+pub(super) const FILE: &str = include_str!("queries/jobs.sql");
+pub(super) const ENUMERATION: &str = include_str!("queries/enumeration.sql");
+
+pub(super) fn put_rule_set(c: &Connection, hash: RuleSetHash, rules: &str) -> Result<()> {
+    const PUT: &str = statement(FILE, "put_rule_set");
+    c.prepare_cached(PUT)?.execute(params![hash.0, rules])?;
+    Ok(())
+}
+
+pub(super) fn rule_set(c: &Connection, hash: RuleSetHash) -> Result<Option<String>> {
+    const GET: &str = statement(FILE, "rule_set");
+    Ok(c.prepare_cached(GET)?.query_row([hash.0], |row| row.get(0)).optional()?)
+}
+
+pub(super) fn submit(c: &Connection, job: &NewMasterJob) -> Result<()> {
+    const MASTER: &str = statement(FILE, "insert_master_job");
+    const DATASOURCE: &str = statement(FILE, "upsert_datasource");
+    const JOB: &str = statement(FILE, "insert_job");
+    if c.prepare_cached(MASTER)?.execute(params![job.id.0, job.request_key, job.description])? == 0 {
+        return Ok(());
+    }
+    for source in &job.configuration.datasources {
+        c.prepare_cached(DATASOURCE)?.execute(params![
+            source.name,
+            source.kind,
+            source.node_group,
+            source.concurrency_limit,
+            source.configuration.to_string(),
+        ])?;
+    }
+    let mut groups: Vec<&str> = job.configuration.datasources.iter().map(|source| source.node_group.as_str()).collect();
+    groups.sort_unstable();
+    groups.dedup();
+    for group in groups {
+        let mut configuration = job.configuration.clone();
+        configuration.datasources.retain(|source| source.node_group == group);
+        let text = serde_json::to_string(&configuration).map_err(|error| StoreError::Backend(error.to_string()))?;
+        c.prepare_cached(JOB)?.execute(params![job.id.0, group, text])?;
+        results::event(c, JobId(c.last_insert_rowid()), "JobQueued", json!({ "node_group": group }))?;
+    }
+    Ok(())
+}
+
+pub(super) fn unfinished(c: &Connection, request_key: [u8; 16]) -> Result<Option<MasterJob>> {
+    const FIND: &str = statement(FILE, "unfinished");
+    let id = c.prepare_cached(FIND)?.query_row([request_key], |row| row.get(0)).optional()?;
+    match id {
+        Some(id) => master_job(c, MasterJobId(id)),
+        None => Ok(None),
+    }
+}
+
+pub(super) fn append_command(c: &Connection, master: MasterJobId, command: Command) -> Result<()> {
+    const APPEND: &str = statement(FILE, "append_command");
+    c.prepare_cached(APPEND)?.execute(params![master.0, command.as_str()])?;
+    Ok(())
+}
+
+// ── processes ──────────────────────────────────────────────────────────────────────────────────────
+
+/// Whoever holds the folder's lock knows that every earlier process is gone.
+pub(super) fn expire_earlier_processes(c: &Connection) -> Result<()> {
+    const STATEMENTS: [&str; 3] = [
+        statement(FILE, "expire_all_workers"),
+        statement(FILE, "expire_all_orchestrators"),
+        statement(FILE, "expire_all_jobs"),
+    ];
+    for sql in STATEMENTS {
+        c.execute(sql, [])?;
+    }
+    Ok(())
+}
+
+pub(super) fn register(c: &Connection, process: &Process, lease: Duration) -> Result<()> {
+    const WORKER: &str = statement(FILE, "register_worker");
+    const ORCHESTRATOR: &str = statement(FILE, "register_orchestrator");
+    let sql = match process.role {
+        Role::Worker => WORKER,
+        Role::Orchestrator => ORCHESTRATOR,
+    };
+    c.prepare_cached(sql)?.execute(params![process.id.0, process.node_group, millis(lease)])?;
+    Ok(())
+}
+
+pub(super) fn renew(c: &Connection, role: Role, id: ProcessId, lease: Duration) -> Result<bool> {
+    const WORKER: &str = statement(FILE, "renew_worker");
+    const ORCHESTRATOR: &str = statement(FILE, "renew_orchestrator");
+    let sql = match role {
+        Role::Worker => WORKER,
+        Role::Orchestrator => ORCHESTRATOR,
+    };
+    Ok(c.prepare_cached(sql)?.execute(params![id.0, millis(lease)])? == 1)
+}
+
+pub(super) fn release(c: &Connection, role: Role, id: ProcessId) -> Result<()> {
+    const WORKER: &str = statement(FILE, "release_worker");
+    const ORCHESTRATOR: &str = statement(FILE, "release_orchestrator");
+    const JOBS: &str = statement(FILE, "release_jobs");
+    match role {
+        Role::Worker => c.prepare_cached(WORKER)?.execute([id.0])?,
+        Role::Orchestrator => {
+            c.prepare_cached(JOBS)?.execute([id.0])?;
+            c.prepare_cached(ORCHESTRATOR)?.execute([id.0])?
+        }
+    };
+    Ok(())
+}
+
+// ── leases and commands ────────────────────────────────────────────────────────────────────────────
+
+pub(super) fn claim_job(
+    c: &Connection,
+    orchestrator: ProcessId,
+    node_group: &str,
+    lease: Duration,
+) -> Result<Option<OwnedJob>> {
+    const CLAIM: &str = statement(FILE, "claim_job");
+    let owned = c
+        .prepare_cached(CLAIM)?
+        .query_row(params![orchestrator.0, node_group, millis(lease)], |row| Ok(owned_job(row)))
+        .optional()?
+        .transpose()?;
+    if let Some(job) = &owned {
+        let payload = json!({ "orchestrator": orchestrator.to_string(), "status": job.status.as_str() });
+        results::event(c, job.lease.job, "JobClaimed", payload)?;
+    }
+    Ok(owned)
+}
+
+pub(super) fn renew_jobs(c: &Connection, orchestrator: ProcessId, lease: Duration) -> Result<Vec<OwnedJob>> {
+    const RENEW: &str = statement(FILE, "renew_jobs");
+    let mut statement = c.prepare_cached(RENEW)?;
+    let rows = statement.query_map(params![orchestrator.0, millis(lease)], |row| Ok(owned_job(row)))?;
+    rows.map(|row| row?).collect()
+}
+
+pub(super) fn execute_commands(c: &Connection, lease: &JobLease) -> Result<Option<OwnedJob>> {
+    let job = fence(c, lease)?.owned;
+    apply_commands(c, job)
+}
+
+pub(super) fn execute_unowned_commands(c: &Connection, node_group: &str) -> Result<u64> {
+    const UNOWNED: &str = statement(FILE, "unowned_with_commands");
+    let jobs: Vec<OwnedJob> = {
+        let mut statement = c.prepare_cached(UNOWNED)?;
+        let rows = statement.query_map([node_group], |row| Ok(owned_job(row)))?;
+        rows.map(|row| row?).collect::<Result<_>>()?
+    };
+    let mut changed = 0;
+    for job in jobs {
+        if let Some(job) = apply_commands(c, job)? {
+            changed += 1;
+            // No owner, so no running task: what was to be waited for is already so.
+            settle_job(c, &job.lease)?;
+        }
+    }
+    Ok(changed)
+}
+
+/// The status change and the clearing of what was executed are one write.
+fn apply_commands(c: &Connection, job: OwnedJob) -> Result<Option<OwnedJob>> {
+    const CANCEL: &str = statement(tasks::FILE, "cancel_tasks");
+    const FAIL_UNITS: &str = statement(ENUMERATION, "fail_open_units");
+    const SET_PENDING: &str = statement(FILE, "set_pending_commands");
+    let (status, pending) = Command::execute(job.status, &job.pending);
+    if status == job.status {
+        if pending != job.pending {
+            c.prepare_cached(SET_PENDING)?.execute(params![job.lease.job.0, job.lease.version, command_list(&pending)])?;
+        }
+        return Ok(None);
+    }
+    if status == JobStatus::Cancelling {
+        c.prepare_cached(CANCEL)?.execute([job.lease.job.0])?;
+        c.prepare_cached(FAIL_UNITS)?.execute([job.lease.job.0])?;
+    }
+    // A resumed job is queued again, and an orchestrator starts it as it would a new one.
+    let pending = if status == JobStatus::Queued { [&[Command::Start], &pending[..]].concat() } else { pending };
+    let lease = set_status(c, &job.lease, job.status, status, Some(&pending), None)?;
+    Ok(Some(OwnedJob { lease, status, pending, ..job }))
+}
+
+pub(super) fn settle_job(c: &Connection, lease: &JobLease) -> Result<Option<JobStatus>> {
+    const RUNNING: &str = statement(FILE, "job_has_running_tasks");
+    let job = fence(c, lease)?.owned;
+    let settled = match job.status {
+        JobStatus::Pausing => JobStatus::Paused,
+        JobStatus::Cancelling => JobStatus::Cancelled,
+        _ => return Ok(None),
+    };
+    if c.prepare_cached(RUNNING)?.query_row([lease.job.0], |row| row.get(0))? {
+        return Ok(None);
+    }
+    set_status(c, lease, job.status, settled, None, None)?;
+    Ok(Some(settled))
+}
+
+pub(super) fn complete_job(c: &Connection, lease: &JobLease) -> Result<Option<JobStatus>> {
+    const OBSTACLES: &str = statement(FILE, "job_obstacles");
+    const OUTCOME: &str = statement(FILE, "job_outcome");
+    let job = fence(c, lease)?.owned;
+    end_sessions(c, lease.job)?;
+    if job.status != JobStatus::Running || c.prepare_cached(OBSTACLES)?.query_row([lease.job.0], |row| row.get(0))? {
+        return Ok(None);
+    }
+    let (enumerated, problems, first): (bool, bool, Option<String>) = c
+        .prepare_cached(OUTCOME)?
+        .query_row([lease.job.0], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let (status, reason) = match (enumerated, problems) {
+        (true, false) => (JobStatus::Completed, None),
+        (true, true) => (JobStatus::PartiallyCompleted, None),
+        (false, _) => (JobStatus::Failed, Some(first.unwrap_or_else(|| "nothing could be enumerated".into()))),
+    };
+    set_status(c, lease, job.status, status, None, reason.as_deref())?;
+    Ok(Some(status))
+}
+
+// ── sessions ───────────────────────────────────────────────────────────────────────────────────────
+
+pub(super) fn start_sessions(c: &Connection, lease: &JobLease) -> Result<u64> {
+    const DATASOURCE: &str = statement(ENUMERATION, "datasource_ids");
+    const SESSION: &str = statement(ENUMERATION, "insert_session");
+    const RESUME: &str = statement(ENUMERATION, "resume_stopped_sessions");
+    let fenced = fence(c, lease)?;
+    c.prepare_cached(RESUME)?.execute([lease.job.0])?;
+    let mut started = 0;
+    for source in &fenced.configuration.datasources {
+        let (id, kind, configuration): (i64, String, String) = c
+            .prepare_cached(DATASOURCE)?
+            .query_row([&source.name], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        let session: Option<i64> = c
+            .prepare_cached(SESSION)?
+            .query_row(params![lease.job.0, id, kind, configuration], |row| row.get(0))
+            .optional()?;
+        let Some(session) = session else { continue };
+        let root = tasks::NewTask {
+            job: lease.job,
+            datasource: DatasourceId(id),
+            session: EnumerationSessionId(session),
+            origin: None,
+            task_type: TaskType::DiscoveryEnumerate,
+            priority: 0,
+            payload: TaskPayload::PathsToScan(vec![ObjectKey::default()]),
+            abandonments: 0,
+        };
+        tasks::insert(c, &root)?;
+        started += 1;
+    }
+    Ok(started)
+}
+
+/// Ends the sessions of which nothing is left to enumerate.
+fn end_sessions(c: &Connection, job: JobId) -> Result<()> {
+    const ENDED: &str = statement(ENUMERATION, "ended_sessions");
+    const END: &str = statement(ENUMERATION, "end_session");
+    type Ended = (i64, String, bool, bool);
+    let ended: Vec<Ended> = {
+        let mut statement = c.prepare_cached(ENDED)?;
+        let rows = statement.query_map([job.0], |row| Ok((row.get(0)?, row.get(2)?, row.get(3)?, row.get(4)?)))?;
+        rows.collect::<rusqlite::Result<_>>()?
+    };
+    for (session, status, committed, failed) in ended {
+        let mut from = SessionStatus::parse(&status).ok_or_else(|| damaged("session status"))?;
+        if from != SessionStatus::InProgress {
+            from = from.transition(SessionStatus::InProgress)?;
+        }
+        let (status, reason) = match (committed, failed) {
+            (true, false) => (SessionStatus::Completed, None),
+            (true, true) => (SessionStatus::PartiallyCompleted, Some("some containers could not be listed")),
+            (false, _) => (SessionStatus::Failed, Some("nothing could be listed")),
+        };
+        let status = from.transition(status)?;
+        c.prepare_cached(END)?.execute(params![session, status.as_str(), reason])?;
+        results::event(c, job, "SessionEnded", json!({ "session": session, "status": status.as_str() }))?;
+    }
+    Ok(())
+}
+
+pub(super) fn reap_sessions(c: &Connection, node_group: &str, threshold: Duration) -> Result<u64> {
+    const STALL: &str = statement(ENUMERATION, "stall_sessions");
+    Ok(c.prepare_cached(STALL)?.execute(params![node_group, millis(threshold)])? as u64)
+}
+
+// ── shared ─────────────────────────────────────────────────────────────────────────────────────────
+
+/// What a lease holder may act on.
+pub(super) struct FencedJob {
+    pub owned: OwnedJob,
+    pub configuration: JobConfiguration,
+}
+
+/// The orchestrator's fence: the job is as the lease says, or nothing is written.
+pub(super) fn fence(c: &Connection, lease: &JobLease) -> Result<FencedJob> {
+    const OWNED: &str = statement(FILE, "owned_job");
+    let (owned, configuration): (Result<OwnedJob>, String) = c
+        .prepare_cached(OWNED)?
+        .query_row(params![lease.job.0, lease.version], |row| Ok((owned_job(row), row.get(5)?)))
+        .optional()?
+        .ok_or(StoreError::LostLease(lease.job))?;
+    let configuration = serde_json::from_str(&configuration).map_err(|_| damaged("job configuration"))?;
+    Ok(FencedJob { owned: owned?, configuration })
+}
+
+fn set_status(
+    c: &Connection,
+    lease: &JobLease,
+    from: JobStatus,
+    to: JobStatus,
+    pending: Option<&[Command]>,
+    reason: Option<&str>,
+) -> Result<JobLease> {
+    const SET: &str = statement(FILE, "set_job_status");
+    let to = from.transition(to)?;
+    let pending = pending.map(command_list);
+    let changed =
+        c.prepare_cached(SET)?.execute(params![lease.job.0, lease.version, to.as_str(), pending, reason])?;
+    if changed == 0 {
+        return Err(StoreError::LostLease(lease.job));
+    }
+    results::event(c, lease.job, "JobStatusChanged", json!({ "from": from.as_str(), "to": to.as_str() }))?;
+    Ok(JobLease { version: lease.version + 1, ..*lease })
+}
+
+fn command_list(commands: &[Command]) -> String {
+    json!(commands).to_string()
+}
+
+/// Columns: id, version, master_job_id, status, master_pending_commands.
+fn owned_job(row: &Row<'_>) -> Result<OwnedJob> {
+    let status: String = row.get(3)?;
+    let pending: String = row.get(4)?;
+    Ok(OwnedJob {
+        lease: JobLease { job: JobId(row.get(0)?), version: row.get(1)? },
+        master_job: MasterJobId(row.get(2)?),
+        status: JobStatus::parse(&status).ok_or_else(|| damaged("job status"))?,
+        pending: serde_json::from_str(&pending).map_err(|_| damaged("pending commands"))?,
+    })
+}
+
+pub(super) fn master_job(c: &Connection, id: MasterJobId) -> Result<Option<MasterJob>> {
+    const GET: &str = statement(FILE, "master_job");
+    let mut statement = c.prepare_cached(GET)?;
+    let mut rows = statement.query([id.0])?;
+    let mut found: Option<MasterJob> = None;
+    while let Some(row) = rows.next()? {
+        let status: String = row.get(3)?;
+        let status = JobStatus::parse(&status).ok_or_else(|| damaged("job status"))?;
+        let finished: Option<i64> = row.get(5)?;
+        found = Some(match found {
+            None => MasterJob {
+                id,
+                description: row.get(1)?,
+                status,
+                failure_reason: row.get(4)?,
+                created_at_ms: row.get(2)?,
+                finished_at_ms: finished,
+            },
+            Some(job) => MasterJob {
+                status: job.status.combine(status),
+                finished_at_ms: job.finished_at_ms.and_then(|a| finished.map(|b| a.max(b))),
+                failure_reason: match job.failure_reason {
+                    Some(reason) => Some(reason),
+                    None => row.get(4)?,
+                },
+                ..job
+            },
+        });
+    }
+    Ok(found)
+}
+
+pub(super) fn master_jobs(c: &Connection, max: u32) -> Result<Vec<MasterJob>> {
+    const IDS: &str = statement(FILE, "master_job_ids");
+    let ids: Vec<[u8; 16]> = {
+        let mut statement = c.prepare_cached(IDS)?;
+        let rows = statement.query_map([max], |row| row.get(0))?;
+        rows.collect::<rusqlite::Result<_>>()?
+    };
+    ids.into_iter().filter_map(|id| master_job(c, MasterJobId(id)).transpose()).collect()
+}
+
+pub(super) fn millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX / 2)
+}

@@ -1,0 +1,133 @@
+//! The embedded book: SQLite in WAL mode, one writer thread with group commit, a few readers.
+//!
+//! One process writes, guarded by an OS lock on the state folder; whoever gets the lock expires the
+//! leases of every earlier process at once, so a restart never waits. Any number of processes read.
+//!
+//! Crash argument: `synchronous=NORMAL` means that power loss may roll the book back to a slightly
+//! earlier *consistent* state, and that work is redone. A killed process loses nothing that was answered.
+
+mod book;
+mod error;
+mod hook;
+mod jobs;
+mod readers;
+mod reports;
+mod results;
+mod tasks;
+mod units;
+mod verbs;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use rusqlite::Connection;
+
+use crate::clock::{Clock, SystemClock};
+use crate::error::StoreError;
+pub use hook::{Fault, Stage, WriteHook};
+use readers::Readers;
+use writer::Writer;
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+/// The book's file inside the state folder.
+pub const BOOK_FILE: &str = "book.sqlite";
+/// Locked by the one process that writes.
+pub const LOCK_FILE: &str = "lock";
+
+/// How to open a book.
+pub struct Options {
+    pub clock: Arc<dyn Clock>,
+    /// Called at each stage of each write; for failpoints and lost answers.
+    pub hook: Option<Box<dyn WriteHook>>,
+    /// Whether writes of results are fenced. Only the test of the fence itself turns this off.
+    #[cfg(feature = "conformance")]
+    pub fence: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            clock: Arc::new(SystemClock),
+            hook: None,
+            #[cfg(feature = "conformance")]
+            fence: true,
+        }
+    }
+}
+
+/// The embedded store.
+pub struct SqliteStore {
+    /// Absent when opened for reading only.
+    writer: Option<Writer>,
+    readers: Readers,
+    changes: tokio::sync::watch::Receiver<u64>,
+    fence: Fence,
+    /// Held for as long as this process may write.
+    _lock: Option<File>,
+}
+
+/// Which statement stands before every write of results.
+#[derive(Clone, Copy)]
+struct Fence(&'static str);
+
+impl SqliteStore {
+    /// Opens the book in `folder` for writing, making or upgrading it. Fails at once when another
+    /// process has it.
+    pub fn open(folder: &Path, options: Options) -> Result<SqliteStore> {
+        let lock = book::lock(folder)?;
+        let path = folder.join(BOOK_FILE);
+        let mut connection = book::connect(&path, &options.clock, book::Access::Write)?;
+        book::migrate(&mut connection, book::MIGRATIONS)?;
+        jobs::expire_earlier_processes(&connection)?;
+        let (changed, changes) = tokio::sync::watch::channel(0);
+        #[cfg(feature = "conformance")]
+        let fence = if options.fence { tasks::FENCE } else { tasks::NO_FENCE };
+        #[cfg(not(feature = "conformance"))]
+        let fence = tasks::FENCE;
+        Ok(SqliteStore {
+            writer: Some(Writer::start(connection, options.hook, changed)?),
+            readers: Readers::new(path, options.clock),
+            changes,
+            fence,
+            _lock: Some(lock),
+        })
+    }
+
+    /// Opens the book in `folder` for reading, at any time, whoever writes.
+    pub fn open_for_reading(folder: &Path) -> Result<SqliteStore> {
+        let path = folder.join(BOOK_FILE);
+        if !path.exists() {
+            return Err(StoreError::NoBook(folder.display().to_string()));
+        }
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let connection = book::connect(&path, &clock, book::Access::Read)?;
+        book::check_readable(&connection, book::MIGRATIONS)?;
+        let readers = Readers::new(path, clock);
+        Ok(SqliteStore { writer: None, readers, changes: tokio::sync::watch::channel(0).1, fence: tasks::FENCE, _lock: None })
+    }
+
+    /// Runs `f` in a transaction of its own on the writer thread. `verb` names it for hooks.
+    async fn write<T, F>(&self, verb: &'static str, f: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T> + Send + 'static,
+    {
+        let writer = self.writer.as_ref().ok_or_else(|| StoreError::ReadOnly("opened for reading".into()))?;
+        writer.run(verb, f).await
+    }
+
+    /// Runs `f` on a reader's snapshot.
+    async fn read<T, F>(&self, f: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T> + Send + 'static,
+    {
+        self.readers.run(f).await
+    }
+}

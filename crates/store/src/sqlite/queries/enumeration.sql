@@ -1,0 +1,161 @@
+-- Sessions, batches, checkpoints, units and their records.
+
+-- name: datasource_ids
+SELECT id, kind, configuration FROM datasources WHERE name = ?1;
+
+-- name: insert_session
+INSERT INTO enumeration_sessions (job_id, datasource_id, source_type, status, configuration, started_at, last_update)
+VALUES (?1, ?2, ?3, 'INITIALIZED', ?4, now_ms(), now_ms())
+ON CONFLICT (job_id, datasource_id) DO NOTHING
+RETURNING id;
+
+-- name: resume_stopped_sessions
+UPDATE enumeration_sessions
+SET status = 'IN_PROGRESS', failure_reason = NULL, last_update = now_ms()
+WHERE job_id = ?1 AND status = 'STALLED';
+
+-- name: touch_session
+UPDATE enumeration_sessions
+SET status = CASE status WHEN 'INITIALIZED' THEN 'IN_PROGRESS' WHEN 'STALLED' THEN 'IN_PROGRESS' ELSE status END,
+    last_checkpoint = ?2,
+    last_update = now_ms()
+WHERE id = ?1;
+
+-- name: insert_batch
+INSERT INTO enumeration_batches
+    (session_id, status, checkpoint, expected_items, items_processed, error_details, started_at, completed_at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, now_ms(), now_ms());
+
+-- name: save_checkpoint
+INSERT INTO checkpoints (target, data, updated_at)
+VALUES (?1, ?2, now_ms())
+ON CONFLICT (target) DO UPDATE SET data = excluded.data, updated_at = excluded.updated_at
+RETURNING id;
+
+-- A session ends when none of its enumeration is open: no task, no staging unit, no container to fan out.
+-- name: ended_sessions
+SELECT s.id, s.datasource_id, s.status,
+       EXISTS (SELECT 1 FROM task_units u WHERE u.job_id = s.job_id AND u.session_id = s.id AND u.status = 'COMMITTED'),
+       EXISTS (SELECT 1 FROM task_units u WHERE u.job_id = s.job_id AND u.session_id = s.id AND u.status = 'FAILED')
+           OR EXISTS (
+               SELECT 1 FROM tasks t
+               WHERE t.job_id = s.job_id AND t.session_id = s.id AND t.type = 'DISCOVERY_ENUMERATE'
+                 AND t.status = 'FAILED')
+FROM enumeration_sessions s
+WHERE s.job_id = ?1
+  AND s.status IN ('INITIALIZED', 'IN_PROGRESS', 'STALLED')
+  AND NOT EXISTS (
+      SELECT 1 FROM tasks t
+      WHERE t.job_id = s.job_id AND t.status IN ('PENDING', 'RUNNING') AND t.session_id = s.id
+        AND t.type = 'DISCOVERY_ENUMERATE')
+  AND NOT EXISTS (
+      SELECT 1 FROM task_units u
+      WHERE u.job_id = s.job_id AND u.session_id = s.id AND u.status = 'COMMITTED' AND u.fanned_out & 1 = 0
+        AND u.fanned_out < 3)
+  AND NOT EXISTS (
+      SELECT 1 FROM task_units u WHERE u.job_id = s.job_id AND u.session_id = s.id AND u.status = 'STAGING');
+
+-- name: end_session
+UPDATE enumeration_sessions
+SET status = ?2, failure_reason = ?3, completed_at = now_ms(), last_update = now_ms()
+WHERE id = ?1;
+
+-- name: stall_sessions
+UPDATE enumeration_sessions
+SET status = 'STALLED', last_update = now_ms()
+WHERE status = 'IN_PROGRESS'
+  AND last_update <= now_ms() - ?2
+  AND coalesce(waiting_until, 0) <= now_ms()
+  AND job_id IN (SELECT id FROM jobs WHERE node_group = ?1 AND status = 'RUNNING')
+  AND EXISTS (
+      SELECT 1 FROM tasks t
+      WHERE t.job_id = enumeration_sessions.job_id AND t.session_id = enumeration_sessions.id
+        AND t.type = 'DISCOVERY_ENUMERATE' AND t.status IN ('PENDING', 'RUNNING'));
+
+-- name: units_of_task
+SELECT u.id, u.key, u.status, u.records, u.resume_point
+FROM task_units u
+WHERE u.task_id = (SELECT coalesce(origin_id, id) FROM tasks WHERE id = ?1);
+
+-- name: insert_unit
+INSERT INTO task_units
+    (task_id, job_id, session_id, key, status, reason, detail, records, containers, objects, skipped, bytes, fanned_out)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
+ON CONFLICT (task_id, key) DO NOTHING;
+
+-- name: staging_unit
+SELECT id, records FROM task_units WHERE task_id = ?1 AND key = ?2 AND status = 'STAGING';
+
+-- name: fail_staging_unit
+UPDATE task_units SET status = 'FAILED', reason = ?3, detail = ?4, fanned_out = 3
+WHERE task_id = ?1 AND key = ?2 AND status = 'STAGING';
+
+-- name: insert_record
+INSERT INTO task_output_records
+    (unit_id, sequence, kind, name, object_key_hash, size, mtime_ns, ctime_ns, inode, reason)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+ON CONFLICT (unit_id, sequence) DO NOTHING;
+
+-- name: add_unit_totals
+UPDATE task_units
+SET records = records + ?2, containers = containers + ?3, objects = objects + ?4, skipped = skipped + ?5,
+    bytes = bytes + ?6, resume_point = ?7
+WHERE id = ?1;
+
+-- name: add_unit_skips
+INSERT INTO task_unit_skips (unit_id, reason, count) VALUES (?1, ?2, ?3)
+ON CONFLICT (unit_id, reason) DO UPDATE SET count = count + excluded.count;
+
+-- name: commit_staged_unit
+UPDATE task_units
+SET status = 'COMMITTED',
+    fanned_out = CASE WHEN containers = 0 THEN 1 ELSE 0 END + CASE WHEN objects = 0 THEN 2 ELSE 0 END
+WHERE id = ?1 AND task_id = ?2 AND status = 'STAGING';
+
+-- name: unit_is_committed
+SELECT EXISTS (SELECT 1 FROM task_units WHERE id = ?1 AND task_id = ?2 AND status = 'COMMITTED');
+
+-- name: staged_hashes
+SELECT object_key_hash FROM task_output_records
+WHERE unit_id = ?1 AND substr(object_key_hash, 1, 1) >= ?2 AND substr(object_key_hash, 1, 1) <= ?3;
+
+-- name: clear_unit_records
+DELETE FROM task_output_records WHERE unit_id = ?1;
+
+-- name: clear_unit_skips
+DELETE FROM task_unit_skips WHERE unit_id = ?1;
+
+-- name: clear_unit_totals
+UPDATE task_units
+SET records = 0, containers = 0, objects = 0, skipped = 0, bytes = 0, resume_point = NULL
+WHERE id = ?1 AND task_id = ?2 AND status = 'STAGING';
+
+-- name: fail_open_units
+UPDATE task_units SET status = 'FAILED', reason = 'read_error', detail = 'the task was cancelled', fanned_out = 3
+WHERE job_id = ?1 AND status = 'STAGING';
+
+-- name: fail_open_units_of_task
+UPDATE task_units SET status = 'FAILED', reason = 'read_error', detail = ?2, fanned_out = 3
+WHERE task_id = ?1 AND status = 'STAGING';
+
+-- name: units_to_fan_out
+SELECT id, session_id, records, containers, objects, bytes, fanned_out
+FROM task_units
+WHERE job_id = ?1 AND status = 'COMMITTED' AND fanned_out < 3
+ORDER BY id
+LIMIT ?2;
+
+-- name: mark_fanned_out
+UPDATE task_units SET fanned_out = fanned_out | ?2 WHERE id = ?1;
+
+-- name: session_datasource
+SELECT datasource_id FROM enumeration_sessions WHERE id = ?1;
+
+-- name: sweep_failed_units
+DELETE FROM task_output_records
+WHERE (unit_id, sequence) IN (
+    SELECT r.unit_id, r.sequence
+    FROM task_units u
+    JOIN task_output_records r ON r.unit_id = u.id
+    WHERE u.status = 'FAILED' AND u.job_id IN (SELECT id FROM jobs WHERE status NOT IN ('QUEUED'))
+    LIMIT ?1);

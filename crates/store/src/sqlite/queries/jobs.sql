@@ -1,0 +1,156 @@
+-- Master jobs, child jobs, processes.
+
+-- name: put_rule_set
+INSERT INTO rule_sets (hash, rules, created_at) VALUES (?1, ?2, now_ms()) ON CONFLICT (hash) DO NOTHING;
+
+-- name: rule_set
+SELECT rules FROM rule_sets WHERE hash = ?1;
+
+-- name: insert_master_job
+INSERT INTO master_jobs (id, request_key, description, created_at)
+VALUES (?1, ?2, ?3, now_ms())
+ON CONFLICT (id) DO NOTHING;
+
+-- name: upsert_datasource
+INSERT INTO datasources (name, kind, node_group, concurrency_limit, configuration, created_at)
+VALUES (?1, ?2, ?3, ?4, ?5, now_ms())
+ON CONFLICT (name) DO UPDATE SET configuration = excluded.configuration, node_group = excluded.node_group,
+    concurrency_limit = excluded.concurrency_limit;
+
+-- name: insert_job
+INSERT INTO jobs (master_job_id, node_group, status, master_pending_commands, configuration, created_at)
+VALUES (?1, ?2, 'QUEUED', '["START"]', ?3, now_ms())
+ON CONFLICT (master_job_id, node_group) DO NOTHING;
+
+-- name: unfinished
+SELECT m.id
+FROM master_jobs m
+WHERE m.request_key = ?1
+  AND EXISTS (
+      SELECT 1 FROM jobs j
+      WHERE j.master_job_id = m.id
+        AND j.status NOT IN ('COMPLETED', 'PARTIALLY_COMPLETED', 'FAILED', 'CANCELLED', 'CANCELLING'))
+ORDER BY m.created_at DESC, m.id
+LIMIT 1;
+
+-- name: append_command
+UPDATE jobs
+SET master_pending_commands = json_insert(master_pending_commands, '$[#]', ?2)
+WHERE master_job_id = ?1
+  AND status NOT IN ('COMPLETED', 'PARTIALLY_COMPLETED', 'FAILED', 'CANCELLED');
+
+-- name: register_worker
+INSERT INTO worker_sessions (id, node_group, started_at, lease_expiry) VALUES (?1, ?2, now_ms(), now_ms() + ?3);
+
+-- name: register_orchestrator
+INSERT INTO orchestrators (id, node_group, started_at, lease_expiry) VALUES (?1, ?2, now_ms(), now_ms() + ?3);
+
+-- name: renew_worker
+UPDATE worker_sessions SET lease_expiry = now_ms() + ?2 WHERE id = ?1 AND lease_expiry > now_ms();
+
+-- name: renew_orchestrator
+UPDATE orchestrators SET lease_expiry = now_ms() + ?2 WHERE id = ?1 AND lease_expiry > now_ms();
+
+-- name: release_worker
+UPDATE worker_sessions SET lease_expiry = 0 WHERE id = ?1;
+
+-- name: release_orchestrator
+UPDATE orchestrators SET lease_expiry = 0 WHERE id = ?1;
+
+-- name: release_jobs
+UPDATE jobs SET orchestrator_lease_expiry = 0 WHERE orchestrator_id = ?1;
+
+-- name: expire_all_workers
+UPDATE worker_sessions SET lease_expiry = 0 WHERE lease_expiry > 0;
+
+-- name: expire_all_orchestrators
+UPDATE orchestrators SET lease_expiry = 0 WHERE lease_expiry > 0;
+
+-- name: expire_all_jobs
+UPDATE jobs SET orchestrator_lease_expiry = 0 WHERE orchestrator_lease_expiry > 0;
+
+-- The owner of a QUEUED job is whoever gets here first; a job whose owner's lease expired goes over
+-- in whatever state it is. START is cleared by the same statement.
+-- name: claim_job
+UPDATE jobs
+SET status = CASE status WHEN 'QUEUED' THEN 'RUNNING' ELSE status END,
+    orchestrator_id = ?1,
+    orchestrator_lease_expiry = now_ms() + ?3,
+    version = version + 1,
+    started_at = coalesce(started_at, now_ms()),
+    master_pending_commands = (
+        SELECT json_group_array(value) FROM json_each(master_pending_commands) WHERE value <> 'START')
+WHERE id = (
+    SELECT id FROM jobs
+    WHERE node_group = ?2
+      AND status IN ('QUEUED', 'RUNNING', 'PAUSING', 'CANCELLING')
+      AND (status = 'QUEUED' OR orchestrator_lease_expiry <= now_ms())
+      AND NOT (status = 'QUEUED' AND master_pending_commands LIKE '%CANCEL%')
+    ORDER BY priority DESC, id
+    LIMIT 1)
+RETURNING id, version, master_job_id, status, master_pending_commands;
+
+-- name: renew_jobs
+UPDATE jobs
+SET orchestrator_lease_expiry = now_ms() + ?2
+WHERE orchestrator_id = ?1
+  AND orchestrator_lease_expiry > now_ms()
+  AND status IN ('RUNNING', 'PAUSING', 'CANCELLING')
+RETURNING id, version, master_job_id, status, master_pending_commands;
+
+-- name: owned_job
+SELECT id, version, master_job_id, status, master_pending_commands, configuration
+FROM jobs
+WHERE id = ?1 AND version = ?2;
+
+-- name: unowned_with_commands
+SELECT id, version, master_job_id, status, master_pending_commands
+FROM jobs
+WHERE node_group = ?1
+  AND status IN ('QUEUED', 'PAUSED')
+  AND master_pending_commands NOT IN ('[]', '["START"]')
+ORDER BY id;
+
+-- name: set_job_status
+UPDATE jobs
+SET status = ?3,
+    version = version + 1,
+    master_pending_commands = coalesce(?4, master_pending_commands),
+    orchestrator_id = CASE WHEN ?3 IN ('RUNNING', 'PAUSING', 'CANCELLING') THEN orchestrator_id END,
+    finished_at = CASE WHEN ?3 IN ('COMPLETED', 'PARTIALLY_COMPLETED', 'FAILED', 'CANCELLED') THEN now_ms() END,
+    failure_reason = ?5
+WHERE id = ?1 AND version = ?2;
+
+-- name: set_pending_commands
+UPDATE jobs SET master_pending_commands = ?3 WHERE id = ?1 AND version = ?2;
+
+-- What stands between a job and its end, in one snapshot.
+-- name: job_obstacles
+SELECT
+    EXISTS (SELECT 1 FROM task_units WHERE job_id = ?1 AND status = 'STAGING')
+    OR EXISTS (SELECT 1 FROM task_units WHERE job_id = ?1 AND status = 'COMMITTED' AND fanned_out < 3)
+    OR EXISTS (SELECT 1 FROM tasks WHERE job_id = ?1 AND status = 'PENDING')
+    OR EXISTS (SELECT 1 FROM tasks WHERE job_id = ?1 AND status = 'RUNNING');
+
+-- name: job_has_running_tasks
+SELECT EXISTS (SELECT 1 FROM tasks WHERE job_id = ?1 AND status = 'RUNNING');
+
+-- name: job_outcome
+SELECT
+    EXISTS (SELECT 1 FROM task_units WHERE job_id = ?1 AND status = 'COMMITTED') AS enumerated,
+    EXISTS (SELECT 1 FROM task_units WHERE job_id = ?1 AND status = 'FAILED')
+        OR EXISTS (SELECT 1 FROM tasks WHERE job_id = ?1 AND status = 'FAILED')
+        OR EXISTS (SELECT 1 FROM object_scans WHERE job_id = ?1 AND status IN ('partial', 'failed')) AS problems,
+    coalesce(
+        (SELECT detail FROM task_units WHERE job_id = ?1 AND status = 'FAILED' ORDER BY id LIMIT 1),
+        (SELECT last_error FROM tasks WHERE job_id = ?1 AND status = 'FAILED' ORDER BY id LIMIT 1)) AS first_problem;
+
+-- name: master_job
+SELECT m.id, m.description, m.created_at, j.status, j.failure_reason, j.finished_at
+FROM master_jobs m
+JOIN jobs j ON j.master_job_id = m.id
+WHERE m.id = ?1
+ORDER BY j.id;
+
+-- name: master_job_ids
+SELECT id FROM master_jobs ORDER BY created_at DESC, id LIMIT ?1;

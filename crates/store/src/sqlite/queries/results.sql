@@ -1,0 +1,131 @@
+-- Findings, outcomes of objects, events, reports.
+
+-- name: stage_result
+INSERT INTO staged_results (task_id, claim_id, sequence, body) VALUES (?1, ?2, ?3, ?4)
+ON CONFLICT (task_id, claim_id, sequence) DO NOTHING;
+
+-- name: staged_results
+SELECT sequence, body FROM staged_results WHERE task_id = ?1 AND claim_id = ?2 ORDER BY sequence;
+
+-- name: clear_staged_results
+DELETE FROM staged_results WHERE task_id = ?1;
+
+-- name: sweep_staged_results
+DELETE FROM staged_results
+WHERE (task_id, claim_id, sequence) IN (
+    SELECT s.task_id, s.claim_id, s.sequence
+    FROM staged_results s
+    JOIN tasks t ON t.id = s.task_id
+    WHERE t.status <> 'RUNNING' OR t.claim_id <> s.claim_id
+    LIMIT ?1);
+
+-- name: upsert_finding
+INSERT INTO findings
+    (id, datasource_id, object_key, nested_path, rule_id, fingerprint, category, score, preview, status, first_seen,
+     last_seen)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 'OPEN', now_ms(), now_ms())
+ON CONFLICT (id) DO UPDATE SET last_seen = excluded.last_seen, score = max(score, excluded.score);
+
+-- name: insert_occurrence
+INSERT INTO finding_occurrences
+    (job_id, task_id, sequence, finding_id, score, reasons, span_start, span_end, line, column, decoding)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11);
+
+-- name: insert_object_scan
+INSERT INTO object_scans (job_id, task_id, sequence, object_key, nested_path, status, reason, detail, overflow)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9);
+
+-- name: insert_event
+INSERT INTO events (job_id, kind, payload, created_at) VALUES (?1, ?2, ?3, now_ms());
+
+-- name: add_consumer
+INSERT INTO event_consumers (name, position) VALUES (?1, 0) ON CONFLICT (name) DO NOTHING;
+
+-- name: next_events
+SELECT id, job_id, kind, payload
+FROM events
+WHERE id > coalesce((SELECT position FROM event_consumers WHERE name = ?1), 0)
+ORDER BY id
+LIMIT ?2;
+
+-- name: acknowledge
+UPDATE event_consumers SET position = max(position, ?2) WHERE name = ?1;
+
+-- name: prune_events
+DELETE FROM events WHERE id <= (SELECT min(position) FROM event_consumers);
+
+-- name: summary_units
+SELECT count(*), coalesce(sum(u.objects), 0), coalesce(sum(u.bytes), 0)
+FROM jobs j
+JOIN task_units u ON u.job_id = j.id AND u.status = 'COMMITTED'
+WHERE j.master_job_id = ?1;
+
+-- name: summary_tasks
+SELECT coalesce(sum(CASE WHEN t.type = 'CLASSIFICATION' AND t.status = 'COMPLETED' THEN t.objects END), 0),
+       coalesce(sum(t.nested), 0),
+       coalesce(sum(t.bytes), 0),
+       coalesce(sum(t.status = 'FAILED'), 0),
+       coalesce(sum(t.status IN ('PENDING', 'RUNNING')), 0)
+FROM jobs j
+JOIN tasks t ON t.job_id = j.id
+WHERE j.master_job_id = ?1;
+
+-- name: summary_skips
+SELECT s.reason, sum(s.count)
+FROM jobs j
+JOIN task_units u ON u.job_id = j.id AND u.status = 'COMMITTED'
+JOIN task_unit_skips s ON s.unit_id = u.id
+WHERE j.master_job_id = ?1
+GROUP BY s.reason
+ORDER BY s.reason;
+
+-- name: summary_failed_units
+SELECT u.reason, count(*)
+FROM jobs j
+JOIN task_units u ON u.job_id = j.id AND u.status = 'FAILED'
+WHERE j.master_job_id = ?1
+GROUP BY u.reason
+ORDER BY u.reason;
+
+-- name: summary_object_scans
+SELECT o.status, o.reason, count(*), sum(o.overflow)
+FROM jobs j
+JOIN object_scans o ON o.job_id = j.id
+WHERE j.master_job_id = ?1
+GROUP BY o.status, o.reason
+ORDER BY o.status, o.reason;
+
+-- name: occurrences
+SELECT f.id, f.datasource_id, f.object_key, f.nested_path, f.rule_id, f.category, o.score, o.reasons,
+       f.fingerprint, f.preview, o.span_start, o.span_end, o.line, o.column, o.decoding
+FROM jobs j
+JOIN finding_occurrences o ON o.job_id = j.id
+JOIN findings f ON f.id = o.finding_id
+WHERE j.master_job_id = ?1
+  AND o.score >= ?2
+  AND (?3 IS NULL OR f.rule_id = ?3)
+  AND (?4 IS NULL OR f.category = ?4)
+ORDER BY f.datasource_id, f.object_key, f.nested_path, o.span_start, o.span_end, f.rule_id;
+
+-- name: problems
+SELECT t.datasource_id, o.object_key, o.nested_path, o.status, o.reason, o.detail
+FROM jobs j
+JOIN object_scans o ON o.job_id = j.id
+JOIN tasks t ON t.id = o.task_id
+WHERE j.master_job_id = ?1 AND o.status <> 'scanned'
+UNION ALL
+SELECT s.datasource_id, u.key, x'', 'failed', u.reason, coalesce(u.detail, '')
+FROM jobs j
+JOIN task_units u ON u.job_id = j.id AND u.status = 'FAILED'
+JOIN enumeration_sessions s ON s.id = u.session_id
+WHERE j.master_job_id = ?1
+ORDER BY 1, 2, 3
+LIMIT ?2;
+
+-- name: job_datasources
+SELECT DISTINCT d.id, d.name, d.kind, d.configuration
+FROM jobs j
+JOIN enumeration_sessions s ON s.job_id = j.id
+JOIN datasources d ON d.id = s.datasource_id
+WHERE j.master_job_id = ?1
+ORDER BY d.id;

@@ -1,0 +1,115 @@
+-- Tasks: claims, the fence, giving back, reaping.
+
+-- The fence. Every write of a task's results goes through it, in the same transaction: the task is
+-- RUNNING under this very claim, and its job still accepts results.
+-- name: fence
+UPDATE tasks
+SET progress_at = now_ms()
+WHERE id = ?1
+  AND status = 'RUNNING'
+  AND claim_id = ?2
+  AND EXISTS (SELECT 1 FROM jobs WHERE jobs.id = tasks.job_id AND jobs.status IN ('RUNNING', 'PAUSING'))
+RETURNING job_id, session_id, datasource_id, coalesce(origin_id, id);
+
+-- For the permanent test that removes the fence and watches the conformance suite turn red.
+-- name: no_fence
+UPDATE tasks
+SET progress_at = now_ms()
+WHERE id = ?1 AND ?2 = ?2
+RETURNING job_id, session_id, datasource_id, coalesce(origin_id, id);
+
+-- name: insert_task
+INSERT INTO tasks (job_id, datasource_id, session_id, origin_id, type, status, priority, payload, abandonments, created_at)
+VALUES (?1, ?2, ?3, ?4, ?5, 'PENDING', ?6, ?7, ?8, now_ms());
+
+-- name: running_jobs
+SELECT id FROM jobs WHERE node_group = ?1 AND status = 'RUNNING' ORDER BY priority DESC, id;
+
+-- name: claimable_tasks
+SELECT t.id, t.datasource_id, d.concurrency_limit
+FROM tasks t
+JOIN datasources d ON d.id = t.datasource_id
+WHERE t.job_id = ?1 AND t.type = ?2 AND t.status = 'PENDING' AND t.not_before <= now_ms()
+ORDER BY t.priority DESC, t.id
+LIMIT ?3;
+
+-- name: running_of_datasource
+SELECT count(*) FROM tasks WHERE status = 'RUNNING' AND datasource_id = ?1;
+
+-- A claim needs a live worker session: one whose lease expired gets nothing.
+-- name: claim_task
+UPDATE tasks
+SET status = 'RUNNING', claim_id = abs(random() % 9007199254740991), worker_id = ?2, progress_at = now_ms()
+WHERE id = ?1
+  AND status = 'PENDING'
+  AND EXISTS (SELECT 1 FROM worker_sessions WHERE id = ?2 AND lease_expiry > now_ms())
+RETURNING id, claim_id, job_id, session_id, type, payload, failures, datasource_id;
+
+-- name: packet_context
+SELECT d.id, d.name, d.kind, d.configuration, j.configuration
+FROM datasources d, jobs j
+WHERE d.id = ?1 AND j.id = ?2;
+
+-- name: packet_records
+SELECT u.key, r.name, r.size, r.mtime_ns, r.ctime_ns, r.inode
+FROM task_units u
+JOIN task_output_records r ON r.unit_id = u.id
+WHERE u.id = ?1 AND u.status = 'COMMITTED' AND r.sequence >= ?2 AND r.sequence < ?3 AND r.kind = ?4
+ORDER BY r.sequence;
+
+-- name: complete_task
+UPDATE tasks
+SET status = 'COMPLETED', finished_at = now_ms(), objects = ?2, nested = ?3, bytes = ?4
+WHERE id = ?1;
+
+-- name: return_task
+UPDATE tasks SET status = 'PENDING', worker_id = NULL, claim_id = NULL WHERE id = ?1;
+
+-- name: retry_task
+UPDATE tasks
+SET status = 'PENDING', worker_id = NULL, claim_id = NULL, failures = failures + 1, last_error = ?2,
+    not_before = now_ms() + ?3
+WHERE id = ?1;
+
+-- name: fail_task
+UPDATE tasks SET status = 'FAILED', finished_at = now_ms(), failures = failures + 1, last_error = ?2 WHERE id = ?1;
+
+-- name: task_done_under_claim
+SELECT EXISTS (SELECT 1 FROM tasks WHERE id = ?1 AND claim_id = ?2 AND status = 'COMPLETED');
+
+-- Tasks whose worker's lease expired, or that made no progress past the deadline although it lives.
+-- name: abandoned_tasks
+SELECT t.id, t.job_id, t.datasource_id, t.session_id, t.origin_id, t.type, t.priority, t.payload, t.abandonments,
+       t.claim_id
+FROM tasks t
+JOIN jobs j ON j.id = t.job_id
+LEFT JOIN worker_sessions w ON w.id = t.worker_id
+WHERE t.status = 'RUNNING'
+  AND j.node_group = ?1
+  AND (w.id IS NULL OR w.lease_expiry <= now_ms() OR t.progress_at <= now_ms() - ?2)
+ORDER BY t.id;
+
+-- name: abandon_task
+UPDATE tasks
+SET status = 'PENDING', worker_id = NULL, claim_id = NULL, abandonments = abandonments + 1
+WHERE id = ?1 AND status = 'RUNNING' AND claim_id = ?2;
+
+-- name: split_task
+UPDATE tasks
+SET status = 'CANCELLED', finished_at = now_ms(), abandonments = abandonments + 1,
+    last_error = 'its worker ended twice; split in half'
+WHERE id = ?1 AND status = 'RUNNING' AND claim_id = ?2;
+
+-- name: poison_task
+UPDATE tasks
+SET status = 'COMPLETED', finished_at = now_ms(), abandonments = abandonments + 1, objects = ?3,
+    last_error = 'its worker ended again and again'
+WHERE id = ?1 AND status = 'RUNNING' AND claim_id = ?2;
+
+-- name: cancel_tasks
+UPDATE tasks SET status = 'CANCELLED', finished_at = now_ms()
+WHERE job_id = ?1 AND status IN ('PENDING', 'RUNNING');
+
+-- name: pending_count
+SELECT count(*) FROM (
+    SELECT 1 FROM tasks WHERE job_id = ?1 AND type = ?2 AND status = 'PENDING' LIMIT ?3);

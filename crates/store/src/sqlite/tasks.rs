@@ -1,0 +1,390 @@
+//! Tasks: the fence, claims, giving back, the reaper.
+
+use std::time::Duration;
+
+use domesday_model::{
+    ClaimId, DatasourceId, EnumerationSessionId, JobConfiguration, JobId, ObjectKey, ObjectStatus, ProcessId, Reason,
+    RecordKind, TaskId, TaskPayload, TaskType, VersionMarks,
+};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde_json::json;
+
+use super::error::damaged;
+use super::jobs::millis;
+use super::{Fence, Result, results, units};
+use crate::error::StoreError;
+use crate::statement::statement;
+use crate::types::*;
+
+pub(super) const FILE: &str = include_str!("queries/tasks.sql");
+
+pub(super) const FENCE: Fence = Fence(statement(FILE, "fence"));
+#[cfg(feature = "conformance")]
+pub(super) const NO_FENCE: Fence = Fence(statement(FILE, "no_fence"));
+
+/// A task abandoned this often is split in half, if it has two halves.
+const SPLIT_AFTER_ABANDONMENTS: i64 = 2;
+/// A task of one object or container abandoned this often is given up as a named failure.
+const POISON_AFTER_ABANDONMENTS: i64 = 5;
+/// What the halves of a split task start with: the next time their worker ends, they are split again.
+const ABANDONMENTS_AFTER_SPLIT: i64 = SPLIT_AFTER_ABANDONMENTS - 1;
+
+/// What the holder of a claim may write to.
+#[derive(Clone, Copy)]
+pub(super) struct FencedTask {
+    pub job: JobId,
+    pub session: EnumerationSessionId,
+    pub datasource: DatasourceId,
+    /// Whose units these are: the task itself, or the one it was split from.
+    pub origin: TaskId,
+}
+
+impl Fence {
+    /// Locks the task under this claim, or refuses. Every write of results calls this first, in its
+    /// own transaction; SQLite's one writer makes the check and the write one step.
+    pub fn check(self, c: &Connection, claim: &Claim) -> Result<FencedTask> {
+        c.prepare_cached(self.0)?
+            .query_row(params![claim.task.0, claim.claim.0], |row| {
+                Ok(FencedTask {
+                    job: JobId(row.get(0)?),
+                    session: EnumerationSessionId(row.get(1)?),
+                    datasource: DatasourceId(row.get(2)?),
+                    origin: TaskId(row.get(3)?),
+                })
+            })
+            .optional()?
+            .ok_or(StoreError::LostClaim(claim.task))
+    }
+}
+
+pub(super) struct NewTask {
+    pub job: JobId,
+    pub datasource: DatasourceId,
+    pub session: EnumerationSessionId,
+    pub origin: Option<TaskId>,
+    pub task_type: TaskType,
+    pub priority: i64,
+    pub payload: TaskPayload,
+    pub abandonments: i64,
+}
+
+/// Inserts a task with its `TaskCreated` event. Called by the fan-out, by the start of a session and by
+/// the split of a task, and by nothing else.
+pub(super) fn insert(c: &Connection, task: &NewTask) -> Result<TaskId> {
+    const INSERT: &str = statement(FILE, "insert_task");
+    let payload = serde_json::to_string(&task.payload).map_err(|error| StoreError::Backend(error.to_string()))?;
+    c.prepare_cached(INSERT)?.execute(params![
+        task.job.0,
+        task.datasource.0,
+        task.session.0,
+        task.origin.map(|origin| origin.0),
+        task.task_type.as_str(),
+        task.priority,
+        payload,
+        task.abandonments,
+    ])?;
+    let id = TaskId(c.last_insert_rowid());
+    results::event(c, task.job, "TaskCreated", json!({ "task": id, "type": task.task_type.as_str() }))?;
+    Ok(id)
+}
+
+// ── claiming ───────────────────────────────────────────────────────────────────────────────────────
+
+pub(super) fn claim(
+    c: &Connection,
+    worker: ProcessId,
+    node_group: &str,
+    task_type: TaskType,
+    max: u32,
+) -> Result<Vec<WorkPacket>> {
+    const JOBS: &str = statement(FILE, "running_jobs");
+    let jobs: Vec<i64> = {
+        let mut statement = c.prepare_cached(JOBS)?;
+        let rows = statement.query_map([node_group], |row| row.get(0))?;
+        rows.collect::<rusqlite::Result<_>>()?
+    };
+    let mut queues = Vec::with_capacity(jobs.len());
+    for job in jobs {
+        queues.push(claimable(c, job, task_type, max)?.into_iter());
+    }
+    let mut packets = Vec::new();
+    // Round-robin: one task of each job in turn, so that a large job does not starve a small one.
+    while packets.len() < max as usize {
+        let mut progressed = false;
+        for queue in &mut queues {
+            if packets.len() == max as usize {
+                break;
+            }
+            let Some((task, datasource, limit)) = queue.next() else { continue };
+            progressed = true;
+            if has_room(c, datasource, limit)? {
+                packets.extend(claim_one(c, worker, task)?);
+            }
+        }
+        if !progressed {
+            break;
+        }
+    }
+    Ok(packets)
+}
+
+type Claimable = (i64, i64, Option<i64>);
+
+fn claimable(c: &Connection, job: i64, task_type: TaskType, max: u32) -> Result<Vec<Claimable>> {
+    const CLAIMABLE: &str = statement(FILE, "claimable_tasks");
+    let mut statement = c.prepare_cached(CLAIMABLE)?;
+    let rows = statement
+        .query_map(params![job, task_type.as_str(), max], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+fn has_room(c: &Connection, datasource: i64, limit: Option<i64>) -> Result<bool> {
+    const RUNNING: &str = statement(FILE, "running_of_datasource");
+    let Some(limit) = limit else { return Ok(true) };
+    let running: i64 = c.prepare_cached(RUNNING)?.query_row([datasource], |row| row.get(0))?;
+    Ok(running < limit)
+}
+
+fn claim_one(c: &Connection, worker: ProcessId, task: i64) -> Result<Option<WorkPacket>> {
+    const CLAIM: &str = statement(FILE, "claim_task");
+    const CONTEXT: &str = statement(FILE, "packet_context");
+    let claimed = c.prepare_cached(CLAIM)?.query_row(params![task, worker.0], |row| Ok(claimed_row(row))).optional()?;
+    let Some(claimed) = claimed.transpose()? else { return Ok(None) };
+    let (datasource, configuration) = c
+        .prepare_cached(CONTEXT)?
+        .query_row(params![claimed.datasource, claimed.job.0], |row| Ok((datasource_row(row), row.get::<_, String>(4)?)))?;
+    let datasource = datasource?;
+    let job: JobConfiguration = serde_json::from_str(&configuration).map_err(|_| damaged("job configuration"))?;
+    Ok(Some(WorkPacket {
+        claim: claimed.claim,
+        job: claimed.job,
+        session: claimed.session,
+        task_type: claimed.task_type,
+        payload: claimed.payload,
+        datasource: PacketDatasource {
+            id: datasource.id,
+            name: datasource.name,
+            kind: datasource.kind,
+            configuration: datasource.configuration,
+        },
+        rule_set: job.rule_set.parse().map_err(|_| damaged("rule set hash"))?,
+        options: job.options,
+        failures: claimed.failures,
+    }))
+}
+
+struct Claimed {
+    claim: Claim,
+    job: JobId,
+    session: EnumerationSessionId,
+    task_type: TaskType,
+    payload: TaskPayload,
+    failures: u32,
+    datasource: i64,
+}
+
+fn claimed_row(row: &Row<'_>) -> Result<Claimed> {
+    let task_type: String = row.get(4)?;
+    let payload: String = row.get(5)?;
+    Ok(Claimed {
+        claim: Claim { task: TaskId(row.get(0)?), claim: ClaimId(row.get(1)?) },
+        job: JobId(row.get(2)?),
+        session: EnumerationSessionId(row.get(3)?),
+        task_type: TaskType::parse(&task_type).ok_or_else(|| damaged("task type"))?,
+        payload: serde_json::from_str(&payload).map_err(|_| damaged("task payload"))?,
+        failures: row.get(6)?,
+        datasource: row.get(7)?,
+    })
+}
+
+/// Columns: id, name, kind, configuration.
+pub(super) fn datasource_row(row: &Row<'_>) -> Result<Datasource> {
+    let configuration: String = row.get(3)?;
+    Ok(Datasource {
+        id: DatasourceId(row.get(0)?),
+        name: row.get(1)?,
+        kind: row.get(2)?,
+        configuration: serde_json::from_str(&configuration).map_err(|_| damaged("data source configuration"))?,
+    })
+}
+
+/// The records of one kind that a payload's ranges cover.
+pub(super) fn records(c: &Connection, payload: &TaskPayload, kind: RecordKind) -> Result<Vec<PacketObject>> {
+    const RECORDS: &str = statement(FILE, "packet_records");
+    let ranges = match payload {
+        TaskPayload::PathsToScan(paths) => {
+            let object = |key: &ObjectKey| PacketObject { key: key.clone(), size: 0, marks: VersionMarks::default() };
+            return Ok(paths.iter().map(object).collect());
+        }
+        TaskPayload::UnitRanges(ranges) => ranges,
+    };
+    let mut objects = Vec::new();
+    let mut statement = c.prepare_cached(RECORDS)?;
+    for range in ranges {
+        let mut rows = statement.query(params![range.unit.0, range.from, range.to, kind.code()])?;
+        while let Some(row) = rows.next()? {
+            let (container, name): (Vec<u8>, Vec<u8>) = (row.get(0)?, row.get(1)?);
+            objects.push(PacketObject {
+                key: ObjectKey(container).join(&name),
+                size: row.get::<_, i64>(2)?.cast_unsigned(),
+                marks: VersionMarks {
+                    mtime_ns: row.get(3)?,
+                    ctime_ns: row.get(4)?,
+                    inode: row.get::<_, i64>(5)?.cast_unsigned(),
+                },
+            });
+        }
+    }
+    Ok(objects)
+}
+
+// ── ending ─────────────────────────────────────────────────────────────────────────────────────────
+
+pub(super) fn complete(c: &Connection, task: TaskId, totals: TaskTotals) -> Result<()> {
+    const COMPLETE: &str = statement(FILE, "complete_task");
+    c.prepare_cached(COMPLETE)?.execute(params![
+        task.0,
+        totals.objects.cast_signed(),
+        totals.nested.cast_signed(),
+        totals.bytes.cast_signed()
+    ])?;
+    Ok(())
+}
+
+pub(super) fn give_back(c: &Connection, claim: &Claim, task: FencedTask, how: &GiveBack) -> Result<()> {
+    const RETURN: &str = statement(FILE, "return_task");
+    const RETRY: &str = statement(FILE, "retry_task");
+    const FAIL: &str = statement(FILE, "fail_task");
+    match how {
+        GiveBack::Returned => c.prepare_cached(RETURN)?.execute([claim.task.0])?,
+        GiveBack::Retry { error, after } => {
+            c.prepare_cached(RETRY)?.execute(params![claim.task.0, error, millis(*after)])?
+        }
+        GiveBack::Failed { error } => {
+            units::fail_open(c, task.origin, error)?;
+            c.prepare_cached(FAIL)?.execute(params![claim.task.0, error])?
+        }
+    };
+    results::clear_staged(c, claim.task)
+}
+
+pub(super) fn is_done(c: &Connection, claim: &Claim) -> Result<bool> {
+    const DONE: &str = statement(FILE, "task_done_under_claim");
+    Ok(c.prepare_cached(DONE)?.query_row(params![claim.task.0, claim.claim.0], |row| row.get(0))?)
+}
+
+// ── the reaper ─────────────────────────────────────────────────────────────────────────────────────
+
+struct Abandoned {
+    id: TaskId,
+    claim: i64,
+    job: JobId,
+    datasource: DatasourceId,
+    session: EnumerationSessionId,
+    origin: Option<TaskId>,
+    task_type: TaskType,
+    priority: i64,
+    payload: TaskPayload,
+    abandonments: i64,
+}
+
+pub(super) fn reap(c: &Connection, node_group: &str, deadline: Duration) -> Result<ReapReport> {
+    const ABANDONED: &str = statement(FILE, "abandoned_tasks");
+    const ABANDON: &str = statement(FILE, "abandon_task");
+    let abandoned: Vec<Abandoned> = {
+        let mut statement = c.prepare_cached(ABANDONED)?;
+        let rows = statement.query_map(params![node_group, millis(deadline)], |row| Ok(abandoned_row(row)))?;
+        rows.map(|row| row?).collect::<Result<_>>()?
+    };
+    let mut report = ReapReport::default();
+    for task in abandoned {
+        let times = task.abandonments + 1;
+        let halves = if times >= SPLIT_AFTER_ABANDONMENTS { task.payload.split() } else { None };
+        if let Some((first, second)) = halves {
+            split(c, &task, [first, second])?;
+            report.split += 1;
+        } else if times >= POISON_AFTER_ABANDONMENTS {
+            poison(c, &task)?;
+            report.poisoned += 1;
+        } else {
+            c.prepare_cached(ABANDON)?.execute(params![task.id.0, task.claim])?;
+            report.returned += 1;
+        }
+    }
+    Ok(report)
+}
+
+fn split(c: &Connection, task: &Abandoned, halves: [TaskPayload; 2]) -> Result<()> {
+    const SPLIT: &str = statement(FILE, "split_task");
+    if c.prepare_cached(SPLIT)?.execute(params![task.id.0, task.claim])? == 0 {
+        return Ok(());
+    }
+    for payload in halves {
+        insert(
+            c,
+            &NewTask {
+                job: task.job,
+                datasource: task.datasource,
+                session: task.session,
+                origin: Some(task.origin.unwrap_or(task.id)),
+                task_type: task.task_type,
+                priority: task.priority,
+                payload,
+                abandonments: ABANDONMENTS_AFTER_SPLIT,
+            },
+        )?;
+    }
+    Ok(())
+}
+
+/// Gives up what is left of a task that ends every worker: its one object or container becomes a named
+/// failure, and the task is done.
+fn poison(c: &Connection, task: &Abandoned) -> Result<()> {
+    const POISON: &str = statement(FILE, "poison_task");
+    let kind = match task.task_type {
+        TaskType::Classification => RecordKind::File,
+        TaskType::DiscoveryEnumerate => RecordKind::Directory,
+    };
+    let objects = records(c, &task.payload, kind)?;
+    let count = if task.task_type == TaskType::Classification { objects.len() as i64 } else { 0 };
+    if c.prepare_cached(POISON)?.execute(params![task.id.0, task.claim, count])? == 0 {
+        return Ok(());
+    }
+    let detail = format!("given up after it ended its worker {POISON_AFTER_ABANDONMENTS} times");
+    let fenced = FencedTask {
+        job: task.job,
+        session: task.session,
+        datasource: task.datasource,
+        origin: task.origin.unwrap_or(task.id),
+    };
+    for (sequence, object) in (0..).zip(objects) {
+        match task.task_type {
+            TaskType::Classification => {
+                let report = results::object(&object.key, ObjectStatus::Failed, Reason::Poisoned, &detail);
+                results::insert_object(c, fenced, task.id, sequence, &report)?;
+            }
+            TaskType::DiscoveryEnumerate => {
+                let failed = UnitOutcome::Failed { reason: Reason::Poisoned, detail: detail.clone() };
+                units::commit_one(c, fenced, &UnitListing { key: object.key, outcome: failed })?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn abandoned_row(row: &Row<'_>) -> Result<Abandoned> {
+    let task_type: String = row.get(5)?;
+    let payload: String = row.get(7)?;
+    Ok(Abandoned {
+        id: TaskId(row.get(0)?),
+        job: JobId(row.get(1)?),
+        datasource: DatasourceId(row.get(2)?),
+        session: EnumerationSessionId(row.get(3)?),
+        origin: row.get::<_, Option<i64>>(4)?.map(TaskId),
+        task_type: TaskType::parse(&task_type).ok_or_else(|| damaged("task type"))?,
+        priority: row.get(6)?,
+        payload: serde_json::from_str(&payload).map_err(|_| damaged("task payload"))?,
+        abandonments: row.get(8)?,
+        claim: row.get(9)?,
+    })
+}

@@ -1,0 +1,1 @@
+//! What is SQLite's own: statements, migrations, the lock, a full disk.

@@ -1,0 +1,397 @@
+//! Units and their records: staging, commit, resumption, fan-out.
+//!
+//! A unit that fits one batch is inserted COMMITTED with its records. A larger one collects records
+//! under a STAGING row that no reader looks behind, and one update of that row makes all of them
+//! visible. A crash anywhere leaves either no unit, a staging one to resume, or a committed one to skip.
+
+use domesday_model::{
+    BatchStatus, EnumerationSessionId, ObjectKey, Reason, RecordKind, TaskId, TaskPayload, TaskType, UnitId,
+    UnitRecord, UnitStatus,
+};
+use rusqlite::{Connection, OptionalExtension, params};
+use serde_json::json;
+
+use super::error::damaged;
+use super::jobs::{self, ENUMERATION as FILE};
+use super::tasks::{self, FencedTask, NewTask};
+use super::{Result, results};
+use crate::error::StoreError;
+use crate::packing::{CONTAINERS, OBJECTS, PackLimits, UnitTotals, pack};
+use crate::statement::statement;
+use crate::types::*;
+
+/// Units one fan-out looks at.
+const FAN_OUT_UNITS_MAX: u32 = 8_192;
+/// Enumeration first: while containers are unlisted, nobody knows how much there is to do.
+const ENUMERATION_PRIORITY: i64 = 10;
+
+const FANNED_CONTAINERS: i64 = 1;
+const FANNED_OBJECTS: i64 = 2;
+
+/// What a unit's records add up to.
+#[derive(Default)]
+struct Totals {
+    records: i64,
+    containers: i64,
+    objects: i64,
+    skipped: i64,
+    bytes: i64,
+    reasons: Vec<(Reason, i64)>,
+}
+
+impl Totals {
+    fn of(records: &[UnitRecord]) -> Totals {
+        let mut totals = Totals { records: records.len() as i64, ..Totals::default() };
+        for record in records {
+            match record.kind {
+                RecordKind::File => {
+                    totals.objects += 1;
+                    totals.bytes = totals.bytes.saturating_add(record.size.cast_signed().max(0));
+                }
+                RecordKind::Directory => totals.containers += 1,
+                RecordKind::Skipped => totals.skipped += 1,
+            }
+            if let Some(reason) = record.reason {
+                match totals.reasons.iter_mut().find(|(known, _)| *known == reason) {
+                    Some((_, count)) => *count += 1,
+                    None => totals.reasons.push((reason, 1)),
+                }
+            }
+        }
+        totals
+    }
+
+    /// What of a committed unit there is nothing to fan out of.
+    fn fanned_out(&self) -> i64 {
+        let containers = if self.containers == 0 { FANNED_CONTAINERS } else { 0 };
+        containers + if self.objects == 0 { FANNED_OBJECTS } else { 0 }
+    }
+}
+
+pub(super) fn of_task(c: &Connection, claim: &Claim) -> Result<Vec<UnitState>> {
+    const UNITS: &str = statement(FILE, "units_of_task");
+    let mut statement = c.prepare_cached(UNITS)?;
+    let mut rows = statement.query([claim.task.0])?;
+    let mut units = Vec::new();
+    while let Some(row) = rows.next()? {
+        let status: String = row.get(2)?;
+        units.push(UnitState {
+            unit: UnitId(row.get(0)?),
+            key: ObjectKey(row.get(1)?),
+            status: UnitStatus::parse(&status).ok_or_else(|| damaged("unit status"))?,
+            records: row.get(3)?,
+            resume_point: row.get(4)?,
+        });
+    }
+    Ok(units)
+}
+
+pub(super) fn staged_hashes(c: &Connection, unit: UnitId, first_bytes: (u8, u8)) -> Result<Vec<[u8; 16]>> {
+    const HASHES: &str = statement(FILE, "staged_hashes");
+    let mut statement = c.prepare_cached(HASHES)?;
+    let rows = statement.query_map(params![unit.0, [first_bytes.0], [first_bytes.1]], |row| row.get(0))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+pub(super) fn commit(c: &Connection, claim: &Claim, task: FencedTask, listings: &[UnitListing]) -> Result<()> {
+    let (mut items, mut failed) = (0, 0);
+    for listing in listings {
+        match &listing.outcome {
+            UnitOutcome::Listed(records) => items += records.len() as i64,
+            UnitOutcome::Failed { .. } => failed += 1,
+        }
+        commit_one(c, task, listing)?;
+    }
+    let status = match failed {
+        0 => BatchStatus::Succeeded,
+        n if n < listings.len() => BatchStatus::PartiallyCompleted,
+        _ => BatchStatus::Failed,
+    };
+    let Some(last) = listings.last() else { return Ok(()) };
+    record_batch(c, claim, task, status, items, &last.key, None)
+}
+
+/// Commits one unit that was listed whole, or failed. Repeating it changes nothing.
+pub(super) fn commit_one(c: &Connection, task: FencedTask, listing: &UnitListing) -> Result<()> {
+    const FAIL_STAGING: &str = statement(FILE, "fail_staging_unit");
+    match &listing.outcome {
+        UnitOutcome::Listed(records) => {
+            let totals = Totals::of(records);
+            let fanned_out = totals.fanned_out();
+            let unit = insert_unit(c, task, &listing.key, UnitStatus::Committed, None, &totals, fanned_out)?;
+            match unit {
+                Some(unit) => insert_records(c, unit, 0, records, &totals),
+                None => Ok(()),
+            }
+        }
+        UnitOutcome::Failed { reason, detail } => {
+            let failed = Some((*reason, detail.as_str()));
+            let done = FANNED_CONTAINERS | FANNED_OBJECTS;
+            if insert_unit(c, task, &listing.key, UnitStatus::Failed, failed, &Totals::default(), done)?.is_none() {
+                c.prepare_cached(FAIL_STAGING)?.execute(params![task.origin.0, listing.key.0, reason.as_str(), detail])?;
+            }
+            Ok(())
+        }
+    }
+}
+
+fn insert_unit(
+    c: &Connection,
+    task: FencedTask,
+    key: &ObjectKey,
+    status: UnitStatus,
+    failed: Option<(Reason, &str)>,
+    totals: &Totals,
+    fanned_out: i64,
+) -> Result<Option<UnitId>> {
+    const INSERT: &str = statement(FILE, "insert_unit");
+    let inserted = c.prepare_cached(INSERT)?.execute(params![
+        task.origin.0,
+        task.job.0,
+        task.session.0,
+        key.0,
+        status.as_str(),
+        failed.map(|(reason, _)| reason.as_str()),
+        failed.map(|(_, detail)| detail),
+        totals.records,
+        totals.containers,
+        totals.objects,
+        totals.skipped,
+        totals.bytes,
+        fanned_out,
+    ])?;
+    Ok((inserted == 1).then(|| UnitId(c.last_insert_rowid())))
+}
+
+fn insert_records(
+    c: &Connection,
+    unit: UnitId,
+    first_sequence: i64,
+    records: &[UnitRecord],
+    totals: &Totals,
+) -> Result<()> {
+    const RECORD: &str = statement(FILE, "insert_record");
+    const SKIPS: &str = statement(FILE, "add_unit_skips");
+    let mut insert = c.prepare_cached(RECORD)?;
+    for (sequence, record) in (first_sequence..).zip(records) {
+        insert.execute(params![
+            unit.0,
+            sequence,
+            record.kind.code(),
+            record.name,
+            ObjectKey::hash128(&record.name),
+            record.size.cast_signed(),
+            record.marks.mtime_ns,
+            record.marks.ctime_ns,
+            record.marks.inode.cast_signed(),
+            record.reason.map(Reason::as_str),
+        ])?;
+    }
+    for (reason, count) in &totals.reasons {
+        c.prepare_cached(SKIPS)?.execute(params![unit.0, reason.as_str(), count])?;
+    }
+    Ok(())
+}
+
+pub(super) fn stage(c: &Connection, claim: &Claim, task: FencedTask, batch: &StageBatch) -> Result<UnitId> {
+    const STAGING: &str = statement(FILE, "staging_unit");
+    const ADD: &str = statement(FILE, "add_unit_totals");
+    let inserted = insert_unit(c, task, &batch.key, UnitStatus::Staging, None, &Totals::default(), 0)?;
+    let (unit, next) = match inserted {
+        Some(unit) => (unit, 0),
+        None => c
+            .prepare_cached(STAGING)?
+            .query_row(params![task.origin.0, batch.key.0], |row| Ok((UnitId(row.get(0)?), row.get(1)?)))
+            .optional()?
+            .ok_or(StoreError::LostClaim(claim.task))?,
+    };
+    // A batch whose answer was lost may come again: what is there is there.
+    if batch.first_sequence < next {
+        return Ok(unit);
+    }
+    let totals = Totals::of(&batch.records);
+    insert_records(c, unit, batch.first_sequence, &batch.records, &totals)?;
+    c.prepare_cached(ADD)?.execute(params![
+        unit.0,
+        totals.records,
+        totals.containers,
+        totals.objects,
+        totals.skipped,
+        totals.bytes,
+        batch.resume_point,
+    ])?;
+    record_batch(c, claim, task, BatchStatus::Succeeded, totals.records, &batch.key, batch.resume_point.as_deref())?;
+    Ok(unit)
+}
+
+pub(super) fn commit_staged(c: &Connection, claim: &Claim, task: FencedTask, unit: UnitId) -> Result<()> {
+    const COMMIT: &str = statement(FILE, "commit_staged_unit");
+    const COMMITTED: &str = statement(FILE, "unit_is_committed");
+    if c.prepare_cached(COMMIT)?.execute(params![unit.0, task.origin.0])? == 1
+        || c.prepare_cached(COMMITTED)?.query_row(params![unit.0, task.origin.0], |row| row.get(0))?
+    {
+        return Ok(());
+    }
+    Err(StoreError::LostClaim(claim.task))
+}
+
+pub(super) fn clear(c: &Connection, task: FencedTask, unit: UnitId) -> Result<()> {
+    const TOTALS: &str = statement(FILE, "clear_unit_totals");
+    const RECORDS: &str = statement(FILE, "clear_unit_records");
+    const SKIPS: &str = statement(FILE, "clear_unit_skips");
+    // Only a staging unit of this task: a committed one stays as it is.
+    if c.prepare_cached(TOTALS)?.execute(params![unit.0, task.origin.0])? == 1 {
+        c.prepare_cached(RECORDS)?.execute([unit.0])?;
+        c.prepare_cached(SKIPS)?.execute([unit.0])?;
+    }
+    Ok(())
+}
+
+pub(super) fn fail_open(c: &Connection, origin: TaskId, error: &str) -> Result<()> {
+    const FAIL: &str = statement(FILE, "fail_open_units_of_task");
+    c.prepare_cached(FAIL)?.execute(params![origin.0, error])?;
+    Ok(())
+}
+
+/// One row of `enumeration_batches` per commit, with the session's checkpoint derived from it.
+fn record_batch(
+    c: &Connection,
+    claim: &Claim,
+    task: FencedTask,
+    status: BatchStatus,
+    items: i64,
+    last: &ObjectKey,
+    resume_point: Option<&str>,
+) -> Result<()> {
+    const BATCH: &str = statement(FILE, "insert_batch");
+    const CHECKPOINT: &str = statement(FILE, "save_checkpoint");
+    const TOUCH: &str = statement(FILE, "touch_session");
+    let status = BatchStatus::InProgress.transition(status)?;
+    let checkpoint = json!({ "task": claim.task, "key": last, "resume_point": resume_point }).to_string();
+    let error = (status != BatchStatus::Succeeded).then_some("some containers could not be listed");
+    c.prepare_cached(BATCH)?.execute(params![task.session.0, status.as_str(), checkpoint, items, items, error])?;
+    let id: i64 = c
+        .prepare_cached(CHECKPOINT)?
+        .query_row(params![format!("session:{}", task.session), checkpoint], |row| row.get(0))?;
+    c.prepare_cached(TOUCH)?.execute(params![task.session.0, id])?;
+    results::event(c, task.job, "BatchCommitted", json!({ "session": task.session, "items": items }))
+}
+
+// ── fan-out ────────────────────────────────────────────────────────────────────────────────────────
+
+struct Waiting {
+    totals: UnitTotals,
+    session: EnumerationSessionId,
+    containers: i64,
+    objects: i64,
+    bytes: i64,
+    fanned_out: i64,
+}
+
+pub(super) fn fan_out(c: &Connection, lease: &JobLease, policy: FanOutPolicy) -> Result<FanOutReport> {
+    jobs::fence(c, lease)?;
+    let waiting = units_to_fan_out(c, lease)?;
+    let mut sessions: Vec<EnumerationSessionId> = waiting.iter().map(|unit| unit.session).collect();
+    sessions.sort_unstable();
+    sessions.dedup();
+    let mut report = FanOutReport::default();
+    for session in sessions {
+        let of_session = |bit: i64| waiting.iter().filter(move |unit| unit.session == session && unit.fanned_out & bit == 0);
+        let containers: Vec<UnitTotals> = of_session(FANNED_CONTAINERS)
+            .map(|unit| UnitTotals { items: unit.containers, bytes: 0, ..unit.totals })
+            .collect();
+        let objects: Vec<UnitTotals> = of_session(FANNED_OBJECTS)
+            .map(|unit| UnitTotals { items: unit.objects, bytes: unit.bytes, ..unit.totals })
+            .collect();
+        let mut stage = Stage { c, lease, session, policy, report: &mut report };
+        stage.cut(TaskType::DiscoveryEnumerate, &containers, CONTAINERS, FANNED_CONTAINERS, ENUMERATION_PRIORITY)?;
+        stage.cut(TaskType::Classification, &objects, OBJECTS, FANNED_OBJECTS, 0)?;
+    }
+    Ok(report)
+}
+
+/// One session's fan-out within its transaction.
+struct Stage<'a> {
+    c: &'a Connection,
+    lease: &'a JobLease,
+    session: EnumerationSessionId,
+    policy: FanOutPolicy,
+    report: &'a mut FanOutReport,
+}
+
+impl Stage<'_> {
+    /// Cuts packs of one type, inserts them as tasks, and marks exactly the units they cover.
+    fn cut(
+        &mut self,
+        task_type: TaskType,
+        units: &[UnitTotals],
+        limits: PackLimits,
+        bit: i64,
+        priority: i64,
+    ) -> Result<()> {
+        const PENDING: &str = statement(tasks::FILE, "pending_count");
+        const DATASOURCE: &str = statement(FILE, "session_datasource");
+        const MARK: &str = statement(FILE, "mark_fanned_out");
+        if units.is_empty() {
+            return Ok(());
+        }
+        let low = i64::from(self.policy.ready_low);
+        let pending: i64 = self
+            .c
+            .prepare_cached(PENDING)?
+            .query_row(params![self.lease.job.0, task_type.as_str(), low], |row| row.get(0))?;
+        let (payloads, covered) = pack(units, limits, pending < low);
+        if payloads.is_empty() {
+            return Ok(());
+        }
+        let datasource = self.c.prepare_cached(DATASOURCE)?.query_row([self.session.0], |row| row.get(0))?;
+        match task_type {
+            TaskType::DiscoveryEnumerate => self.report.enumeration_tasks += payloads.len() as u64,
+            TaskType::Classification => self.report.classification_tasks += payloads.len() as u64,
+        }
+        for payload in payloads {
+            self.insert(task_type, domesday_model::DatasourceId(datasource), priority, payload)?;
+        }
+        for unit in &units[..covered] {
+            self.c.prepare_cached(MARK)?.execute(params![unit.unit.0, bit])?;
+        }
+        self.report.units += covered as u64;
+        Ok(())
+    }
+
+    fn insert(
+        &self,
+        task_type: TaskType,
+        datasource: domesday_model::DatasourceId,
+        priority: i64,
+        payload: TaskPayload,
+    ) -> Result<()> {
+        let task = NewTask {
+            job: self.lease.job,
+            datasource,
+            session: self.session,
+            origin: None,
+            task_type,
+            priority,
+            payload,
+            abandonments: 0,
+        };
+        tasks::insert(self.c, &task).map(|_| ())
+    }
+}
+
+fn units_to_fan_out(c: &Connection, lease: &JobLease) -> Result<Vec<Waiting>> {
+    const UNITS: &str = statement(FILE, "units_to_fan_out");
+    let mut statement = c.prepare_cached(UNITS)?;
+    let rows = statement.query_map(params![lease.job.0, FAN_OUT_UNITS_MAX], |row| {
+        Ok(Waiting {
+            totals: UnitTotals { unit: UnitId(row.get(0)?), records: row.get(2)?, items: 0, bytes: 0 },
+            session: EnumerationSessionId(row.get(1)?),
+            containers: row.get(3)?,
+            objects: row.get(4)?,
+            bytes: row.get(5)?,
+            fanned_out: row.get(6)?,
+        })
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}

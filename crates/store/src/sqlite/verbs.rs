@@ -1,0 +1,256 @@
+//! The verbs, each handed to the module that knows its statements.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use domesday_model::{
+    Command, JobStatus, MasterJobId, ObjectKey, ProcessId, RecordKind, RuleSetHash, TaskType, UnitId,
+};
+use tokio::sync::watch;
+
+use super::{Result, SqliteStore, jobs, reports, results, tasks, units};
+use crate::types::*;
+use crate::verbs::Store;
+
+#[async_trait]
+impl Store for SqliteStore {
+    async fn put_rule_set(&self, hash: RuleSetHash, rules: &str) -> Result<()> {
+        let rules = rules.to_owned();
+        self.write("put_rule_set", move |c| jobs::put_rule_set(c, hash, &rules)).await
+    }
+
+    async fn rule_set(&self, hash: RuleSetHash) -> Result<Option<String>> {
+        self.read(move |c| jobs::rule_set(c, hash)).await
+    }
+
+    async fn submit(&self, job: NewMasterJob) -> Result<()> {
+        self.write("submit", move |c| jobs::submit(c, &job)).await
+    }
+
+    async fn unfinished(&self, request_key: [u8; 16]) -> Result<Option<MasterJob>> {
+        self.read(move |c| jobs::unfinished(c, request_key)).await
+    }
+
+    async fn append_command(&self, master: MasterJobId, command: Command) -> Result<()> {
+        self.write("append_command", move |c| jobs::append_command(c, master, command)).await
+    }
+
+    async fn register(&self, process: &Process, lease: Duration) -> Result<()> {
+        let process = process.clone();
+        self.write("register", move |c| jobs::register(c, &process, lease)).await
+    }
+
+    async fn renew(&self, role: Role, id: ProcessId, lease: Duration) -> Result<bool> {
+        self.write("renew", move |c| jobs::renew(c, role, id, lease)).await
+    }
+
+    async fn release(&self, role: Role, id: ProcessId) -> Result<()> {
+        self.write("release", move |c| jobs::release(c, role, id)).await
+    }
+
+    async fn claim_job(&self, orchestrator: ProcessId, node_group: &str, lease: Duration) -> Result<Option<OwnedJob>> {
+        let group = node_group.to_owned();
+        self.write("claim_job", move |c| jobs::claim_job(c, orchestrator, &group, lease)).await
+    }
+
+    async fn renew_jobs(&self, orchestrator: ProcessId, lease: Duration) -> Result<Vec<OwnedJob>> {
+        self.write("renew_jobs", move |c| jobs::renew_jobs(c, orchestrator, lease)).await
+    }
+
+    async fn execute_commands(&self, lease: &JobLease) -> Result<Option<OwnedJob>> {
+        let lease = *lease;
+        self.write("execute_commands", move |c| jobs::execute_commands(c, &lease)).await
+    }
+
+    async fn execute_unowned_commands(&self, node_group: &str) -> Result<u64> {
+        let group = node_group.to_owned();
+        self.write("execute_unowned_commands", move |c| jobs::execute_unowned_commands(c, &group)).await
+    }
+
+    async fn start_sessions(&self, lease: &JobLease) -> Result<u64> {
+        let lease = *lease;
+        self.write("start_sessions", move |c| jobs::start_sessions(c, &lease)).await
+    }
+
+    async fn fan_out(&self, lease: &JobLease, policy: FanOutPolicy) -> Result<FanOutReport> {
+        let lease = *lease;
+        self.write("fan_out", move |c| units::fan_out(c, &lease, policy)).await
+    }
+
+    async fn complete_job(&self, lease: &JobLease) -> Result<Option<JobStatus>> {
+        let lease = *lease;
+        self.write("complete_job", move |c| jobs::complete_job(c, &lease)).await
+    }
+
+    async fn settle_job(&self, lease: &JobLease) -> Result<Option<JobStatus>> {
+        let lease = *lease;
+        self.write("settle_job", move |c| jobs::settle_job(c, &lease)).await
+    }
+
+    async fn reap_tasks(&self, node_group: &str, deadline: Duration) -> Result<ReapReport> {
+        let group = node_group.to_owned();
+        self.write("reap_tasks", move |c| tasks::reap(c, &group, deadline)).await
+    }
+
+    async fn reap_sessions(&self, node_group: &str, threshold: Duration) -> Result<u64> {
+        let group = node_group.to_owned();
+        self.write("reap_sessions", move |c| jobs::reap_sessions(c, &group, threshold)).await
+    }
+
+    async fn sweep(&self, max: u32) -> Result<u64> {
+        self.write("sweep", move |c| results::sweep(c, max)).await
+    }
+
+    async fn claim_tasks(
+        &self,
+        worker: ProcessId,
+        node_group: &str,
+        task_type: TaskType,
+        max: u32,
+    ) -> Result<Vec<WorkPacket>> {
+        let group = node_group.to_owned();
+        self.write("claim_tasks", move |c| tasks::claim(c, worker, &group, task_type, max)).await
+    }
+
+    async fn packet_containers(&self, packet: &WorkPacket) -> Result<Vec<ObjectKey>> {
+        let payload = packet.payload.clone();
+        let containers = self.read(move |c| tasks::records(c, &payload, RecordKind::Directory)).await?;
+        let mut keys: Vec<ObjectKey> = containers.into_iter().map(|container| container.key).collect();
+        keys.sort_unstable();
+        Ok(keys)
+    }
+
+    async fn packet_objects(&self, packet: &WorkPacket) -> Result<Vec<PacketObject>> {
+        let payload = packet.payload.clone();
+        self.read(move |c| tasks::records(c, &payload, RecordKind::File)).await
+    }
+
+    async fn task_units(&self, claim: &Claim) -> Result<Vec<UnitState>> {
+        let claim = *claim;
+        self.read(move |c| units::of_task(c, &claim)).await
+    }
+
+    async fn staged_hashes(&self, unit: UnitId, first_bytes: RangeInclusive<u8>) -> Result<Vec<[u8; 16]>> {
+        let range = (*first_bytes.start(), *first_bytes.end());
+        self.read(move |c| units::staged_hashes(c, unit, range)).await
+    }
+
+    async fn commit_units(&self, claim: &Claim, listings: Vec<UnitListing>) -> Result<()> {
+        let (claim, fence) = (*claim, self.fence);
+        self.write("commit_units", move |c| {
+            let task = fence.check(c, &claim)?;
+            units::commit(c, &claim, task, &listings)
+        })
+        .await
+    }
+
+    async fn stage_unit(&self, claim: &Claim, batch: StageBatch) -> Result<UnitId> {
+        let (claim, fence) = (*claim, self.fence);
+        self.write("stage_unit", move |c| {
+            let task = fence.check(c, &claim)?;
+            units::stage(c, &claim, task, &batch)
+        })
+        .await
+    }
+
+    async fn clear_unit(&self, claim: &Claim, unit: UnitId) -> Result<()> {
+        let (claim, fence) = (*claim, self.fence);
+        self.write("clear_unit", move |c| units::clear(c, fence.check(c, &claim)?, unit)).await
+    }
+
+    async fn commit_staged(&self, claim: &Claim, unit: UnitId) -> Result<()> {
+        let (claim, fence) = (*claim, self.fence);
+        self.write("commit_staged", move |c| {
+            let task = fence.check(c, &claim)?;
+            units::commit_staged(c, &claim, task, unit)
+        })
+        .await
+    }
+
+    async fn complete_enumeration(&self, claim: &Claim) -> Result<()> {
+        let (claim, fence) = (*claim, self.fence);
+        self.write("complete_enumeration", move |c| {
+            fence.check(c, &claim)?;
+            tasks::complete(c, claim.task, TaskTotals::default())
+        })
+        .await
+    }
+
+    async fn stage_results(&self, claim: &Claim, first_sequence: u64, batch: ResultBatch) -> Result<()> {
+        let (claim, fence) = (*claim, self.fence);
+        self.write("stage_results", move |c| {
+            fence.check(c, &claim)?;
+            results::stage(c, &claim, first_sequence, &batch)
+        })
+        .await
+    }
+
+    async fn complete_classification(
+        &self,
+        claim: &Claim,
+        first_sequence: u64,
+        batch: ResultBatch,
+        totals: TaskTotals,
+    ) -> Result<()> {
+        let (claim, fence) = (*claim, self.fence);
+        self.write("complete_classification", move |c| {
+            let task = fence.check(c, &claim)?;
+            results::complete(c, &claim, task, first_sequence, &batch, totals)
+        })
+        .await
+    }
+
+    async fn give_back(&self, claim: &Claim, how: GiveBack) -> Result<()> {
+        let (claim, fence) = (*claim, self.fence);
+        self.write("give_back", move |c| {
+            let task = fence.check(c, &claim)?;
+            tasks::give_back(c, &claim, task, &how)
+        })
+        .await
+    }
+
+    async fn is_done(&self, claim: &Claim) -> Result<bool> {
+        let claim = *claim;
+        // Through the writer: a commit still under way is waited for.
+        self.write("is_done", move |c| tasks::is_done(c, &claim)).await
+    }
+
+    fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.clone()
+    }
+
+    async fn events(&self, consumer: &str, max: u32) -> Result<Vec<Event>> {
+        let consumer = consumer.to_owned();
+        self.read(move |c| results::events(c, &consumer, max)).await
+    }
+
+    async fn acknowledge(&self, consumer: &str, position: i64) -> Result<()> {
+        let consumer = consumer.to_owned();
+        self.write("acknowledge", move |c| results::acknowledge(c, &consumer, position)).await
+    }
+
+    async fn master_job(&self, id: MasterJobId) -> Result<Option<MasterJob>> {
+        self.read(move |c| jobs::master_job(c, id)).await
+    }
+
+    async fn master_jobs(&self, max: u32) -> Result<Vec<MasterJob>> {
+        self.read(move |c| jobs::master_jobs(c, max)).await
+    }
+
+    async fn summary(&self, master: MasterJobId) -> Result<JobSummary> {
+        self.read(move |c| reports::summary(c, master)).await
+    }
+
+    async fn occurrences(&self, master: MasterJobId, filter: OccurrenceFilter) -> Result<OccurrenceStream> {
+        self.readers.stream(move |c, emit| reports::occurrences(c, master, &filter, emit)).await
+    }
+
+    async fn problems(&self, master: MasterJobId, max: u32) -> Result<Vec<Problem>> {
+        self.read(move |c| reports::problems(c, master, max)).await
+    }
+
+    async fn datasources(&self, master: MasterJobId) -> Result<Vec<Datasource>> {
+        self.read(move |c| reports::datasources(c, master)).await
+    }
+}

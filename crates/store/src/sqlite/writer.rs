@@ -1,0 +1,183 @@
+//! The one writer: a thread that runs each verb in a savepoint and commits what is waiting together.
+//!
+//! A caller hears of success only after the COMMIT that covers its write. A verb that fails is rolled
+//! back to its savepoint and does not disturb its neighbours in the group.
+
+use std::thread::JoinHandle;
+
+use rusqlite::Connection;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::Result;
+use super::hook::{Fault, Stage, WriteHook};
+use crate::error::StoreError;
+
+/// Writes waiting for the writer, at most; further callers wait.
+const QUEUE_MAX: usize = 256;
+/// Writes that share one COMMIT, at most.
+const GROUP_MAX: usize = 64;
+
+/// Tells a caller how its write ended, once that is known.
+type Answer = Box<dyn FnOnce(Result<()>) + Send>;
+
+/// Runs a verb's statements, or passes on why there is no transaction to run them in. `Err` means that
+/// they are to be rolled back; the answer carries why.
+type Run = Box<dyn FnOnce(Result<&Connection>) -> std::result::Result<Answer, Answer> + Send>;
+
+struct Request {
+    verb: &'static str,
+    run: Run,
+}
+
+pub(super) struct Writer {
+    requests: Option<mpsc::Sender<Request>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Writer {
+    pub fn start(
+        connection: Connection,
+        hook: Option<Box<dyn WriteHook>>,
+        changed: watch::Sender<u64>,
+    ) -> Result<Writer> {
+        let (requests, queue) = mpsc::channel(QUEUE_MAX);
+        let thread = std::thread::Builder::new()
+            .name("store-writer".into())
+            .spawn(move || serve(&connection, queue, hook, &changed))
+            .map_err(|error| StoreError::Backend(format!("cannot start the writer thread: {error}")))?;
+        Ok(Writer { requests: Some(requests), thread: Some(thread) })
+    }
+
+    pub async fn run<T, F>(&self, verb: &'static str, f: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T> + Send + 'static,
+    {
+        let (reply, answer) = oneshot::channel();
+        // A caller that went away does not undo its write; there is just no one to tell.
+        let run: Run = Box::new(move |connection| match connection.and_then(f) {
+            Ok(value) => Ok(Box::new(move |committed| {
+                let _ = reply.send(committed.map(|()| value));
+            })),
+            Err(error) => Err(Box::new(move |_| {
+                let _ = reply.send(Err(error));
+            })),
+        });
+        let requests = self.requests.as_ref().ok_or(StoreError::Stopped)?;
+        requests.send(Request { verb, run }).await.map_err(|_| StoreError::Stopped)?;
+        answer.await.map_err(|_| StoreError::Stopped)?
+    }
+}
+
+impl Drop for Writer {
+    /// Writes that were asked for are finished before the store is gone.
+    fn drop(&mut self) {
+        self.requests = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic on the writer thread has been printed; the callers got `Stopped`.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn serve(
+    connection: &Connection,
+    mut queue: mpsc::Receiver<Request>,
+    mut hook: Option<Box<dyn WriteHook>>,
+    changed: &watch::Sender<u64>,
+) {
+    let mut at = |verb, stage| hook.as_mut().map_or(Fault::None, |hook| hook.at(verb, stage));
+    while let Some(first) = queue.blocking_recv() {
+        let mut group = vec![first];
+        while group.len() < GROUP_MAX {
+            match queue.try_recv() {
+                Ok(request) => group.push(request),
+                Err(_) => break,
+            }
+        }
+        let before = connection.total_changes();
+        let answers = commit_group(connection, group, &mut at);
+        let wrote = connection.total_changes() != before;
+        for (answer, outcome) in answers {
+            answer(outcome);
+        }
+        if wrote {
+            changed.send_modify(|count| *count += 1);
+        }
+    }
+}
+
+/// Runs a group in one transaction; each answer with the outcome it is to be given.
+fn commit_group(
+    connection: &Connection,
+    group: Vec<Request>,
+    at: &mut impl FnMut(&'static str, Stage) -> Fault,
+) -> Vec<(Answer, Result<()>)> {
+    if let Err(error) = connection.execute_batch("BEGIN IMMEDIATE") {
+        let error = StoreError::from(error);
+        let refused = group.into_iter().map(|request| match (request.run)(Err(repeat(&error))) {
+            Ok(answer) | Err(answer) => (answer, Err(repeat(&error))),
+        });
+        return refused.collect();
+    }
+    let (mut answers, mut written) = (Vec::with_capacity(group.len()), Vec::new());
+    for Request { verb, run } in group {
+        at(verb, Stage::Begin);
+        match in_savepoint(connection, run) {
+            Ok(answer) => match at(verb, Stage::BeforeCommit) {
+                Fault::None => written.push((verb, answer)),
+                // The whole group would be lost with the connection; so it is here.
+                Fault::LoseAnswer => {
+                    let _ = connection.execute_batch("ROLLBACK");
+                    let lost = || Err(StoreError::CommitUnknown("lost before the commit".into()));
+                    answers.push((answer, lost()));
+                    answers.extend(written.into_iter().map(|(_, answer)| (answer, lost())));
+                    return answers;
+                }
+            },
+            Err(answer) => answers.push((answer, Ok(()))),
+        }
+    }
+    let committed = connection.execute_batch("COMMIT").map_err(|error| match StoreError::from(error) {
+        // These say for certain that nothing was committed.
+        certain @ (StoreError::DiskFull | StoreError::ReadOnly(_)) => certain,
+        other => StoreError::CommitUnknown(other.to_string()),
+    });
+    if committed.is_err() {
+        // Already rolled back by SQLite in most cases; then this fails, and that is all right.
+        let _ = connection.execute_batch("ROLLBACK");
+    }
+    for (verb, answer) in written {
+        let lost = committed.is_ok() && at(verb, Stage::AfterCommit) == Fault::LoseAnswer;
+        let outcome = if lost {
+            Err(StoreError::CommitUnknown("lost after the commit".into()))
+        } else {
+            committed.as_ref().map(|_| ()).map_err(repeat)
+        };
+        answers.push((answer, outcome));
+    }
+    answers
+}
+
+fn in_savepoint(connection: &Connection, run: Run) -> std::result::Result<Answer, Answer> {
+    if let Err(error) = connection.execute_batch("SAVEPOINT verb") {
+        return run(Err(error.into()));
+    }
+    let ran = run(Ok(connection));
+    let end = if ran.is_ok() { "RELEASE verb" } else { "ROLLBACK TO verb; RELEASE verb" };
+    match (ran, connection.execute_batch(end)) {
+        (Ok(answer), Err(error)) => Err(Box::new(move |_| answer(Err(error.into())))),
+        (ran, _) => ran,
+    }
+}
+
+/// The same error for each member of a group.
+fn repeat(error: &StoreError) -> StoreError {
+    match error {
+        StoreError::DiskFull => StoreError::DiskFull,
+        StoreError::ReadOnly(text) => StoreError::ReadOnly(text.clone()),
+        StoreError::Damaged(text) => StoreError::Damaged(text.clone()),
+        StoreError::CommitUnknown(text) => StoreError::CommitUnknown(text.clone()),
+        other => StoreError::Backend(other.to_string()),
+    }
+}

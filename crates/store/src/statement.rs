@@ -1,0 +1,77 @@
+//! SQL lives in `.sql` files, several statements a file, each under a `-- name: …` line. They are cut
+//! out at compile time, so that a statement that does not exist is a compile error.
+
+/// The statement called `name` in `file`. Panics (at compile time, when used in a constant) if there is
+/// none.
+pub(crate) const fn statement(file: &'static str, name: &str) -> &'static str {
+    let bytes = file.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        if is_header(bytes, at, name.as_bytes()) {
+            let start = line_end(bytes, at);
+            let mut end = start;
+            while end < bytes.len() && !starts_with(bytes, end, HEADER) {
+                end = line_end(bytes, end);
+            }
+            return file.split_at(end).0.split_at(start).1;
+        }
+        at = line_end(bytes, at);
+    }
+    panic!("no statement of that name in the file")
+}
+
+const HEADER: &[u8] = b"-- name: ";
+
+const fn is_header(bytes: &[u8], at: usize, name: &[u8]) -> bool {
+    let end = at + HEADER.len() + name.len();
+    starts_with(bytes, at, HEADER)
+        && starts_with(bytes, at + HEADER.len(), name)
+        && (end == bytes.len() || bytes[end] == b'\n')
+}
+
+const fn starts_with(bytes: &[u8], at: usize, prefix: &[u8]) -> bool {
+    let mut i = 0;
+    while i < prefix.len() {
+        if at + i >= bytes.len() || bytes[at + i] != prefix[i] {
+            return false;
+        }
+        i += 1;
+    }
+    true
+}
+
+/// Just past the newline that ends the line at `at`.
+const fn line_end(bytes: &[u8], at: usize) -> usize {
+    let mut end = at;
+    while end < bytes.len() && bytes[end] != b'\n' {
+        end += 1;
+    }
+    if end < bytes.len() { end + 1 } else { end }
+}
+
+/// Every statement of a file, by name: for the test that prepares them all.
+#[cfg(test)]
+pub(crate) fn statements(file: &'static str) -> Vec<(&'static str, &'static str)> {
+    file.lines().filter_map(|line| line.strip_prefix("-- name: ")).map(|name| (name, statement(file, name))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = "-- about\n-- name: one\nSELECT 1;\n\n-- name: one_more\nSELECT 2\n  FROM x;\n";
+
+    #[test]
+    fn statements_are_cut_at_their_headers() {
+        const ONE: &str = statement(FILE, "one");
+        assert_eq!(ONE.trim(), "SELECT 1;");
+        assert_eq!(statement(FILE, "one_more").trim(), "SELECT 2\n  FROM x;");
+        assert_eq!(statements(FILE).len(), 2);
+    }
+
+    #[test]
+    #[should_panic(expected = "no statement")]
+    fn a_missing_statement_panics() {
+        statement(FILE, "on");
+    }
+}

@@ -1,0 +1,281 @@
+//! What goes into the verbs and comes out of them.
+
+use std::time::Duration;
+
+use domesday_model::{
+    Category, ClaimId, Command, DatasourceId, EnumerationSessionId, Fingerprint, FindingDraft, FindingId,
+    JobConfiguration, JobId, JobStatus, Location, MasterJobId, ObjectKey, ObjectReport, ObjectStatus, Position,
+    ProcessId, Reason, RuleSetHash, ScanOptions, Score, Span, TaskId, TaskPayload, TaskType, UnitId, UnitRecord,
+    UnitStatus, VersionMarks,
+};
+
+use crate::error::StoreError;
+
+/// The right to write a task's results. Lost when the task is reaped, cancelled or done.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Claim {
+    pub task: TaskId,
+    pub claim: ClaimId,
+}
+
+/// The right to change a job. Lost with every change of its owner or status by someone else.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct JobLease {
+    pub job: JobId,
+    pub version: i64,
+}
+
+/// Which role a process plays; each has its own lease table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role {
+    Orchestrator,
+    Worker,
+}
+
+/// A process start, as it announces itself.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Process {
+    pub id: ProcessId,
+    pub role: Role,
+    pub node_group: String,
+}
+
+/// The user's request. Submitting it again under the same id changes nothing.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NewMasterJob {
+    pub id: MasterJobId,
+    /// Hash of targets, rules and options.
+    pub request_key: [u8; 16],
+    /// One line for people, such as the targets.
+    pub description: String,
+    pub configuration: JobConfiguration,
+}
+
+/// A child job this orchestrator owns.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OwnedJob {
+    pub lease: JobLease,
+    pub master_job: MasterJobId,
+    pub status: JobStatus,
+    pub pending: Vec<Command>,
+}
+
+/// A claimed task with all that is needed to run it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WorkPacket {
+    pub claim: Claim,
+    pub job: JobId,
+    pub session: EnumerationSessionId,
+    pub task_type: TaskType,
+    pub payload: TaskPayload,
+    pub datasource: PacketDatasource,
+    pub rule_set: RuleSetHash,
+    pub options: ScanOptions,
+    /// How often this task failed before, for back-off.
+    pub failures: u32,
+}
+
+/// The data source of a work packet.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PacketDatasource {
+    pub id: DatasourceId,
+    pub name: String,
+    pub kind: String,
+    pub configuration: serde_json::Value,
+}
+
+/// One object of a classification packet.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PacketObject {
+    pub key: ObjectKey,
+    pub size: u64,
+    pub marks: VersionMarks,
+}
+
+/// A unit that a task has already begun or finished.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UnitState {
+    pub unit: UnitId,
+    pub key: ObjectKey,
+    pub status: UnitStatus,
+    pub records: i64,
+    pub resume_point: Option<String>,
+}
+
+/// A container listed whole, or failed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UnitListing {
+    pub key: ObjectKey,
+    pub outcome: UnitOutcome,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum UnitOutcome {
+    Listed(Vec<UnitRecord>),
+    Failed { reason: Reason, detail: String },
+}
+
+/// Part of a container too large for one batch. `first_sequence` makes a repeated batch harmless.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StageBatch {
+    pub key: ObjectKey,
+    pub first_sequence: i64,
+    pub records: Vec<UnitRecord>,
+    pub resume_point: Option<String>,
+}
+
+/// Results of classification, staged under (task, claim).
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ResultBatch {
+    pub findings: Vec<FindingDraft>,
+    pub objects: Vec<ObjectReport>,
+}
+
+impl ResultBatch {
+    pub fn len(&self) -> usize {
+        self.findings.len() + self.objects.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// What a completed classification task read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct TaskTotals {
+    /// Objects of the packet, whatever became of them.
+    pub objects: u64,
+    /// Objects found inside them.
+    pub nested: u64,
+    pub bytes: u64,
+}
+
+/// What to do with a task that could not be finished.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum GiveBack {
+    /// The worker stops; the task is as good as never claimed.
+    Returned,
+    /// It failed, and may succeed later.
+    Retry { error: String, after: Duration },
+    /// It failed for good.
+    Failed { error: String },
+}
+
+/// How eagerly the pipeliner cuts packs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FanOutPolicy {
+    /// A pack that is not full is cut, too, while fewer tasks of its type than this are pending.
+    pub ready_low: u32,
+}
+
+/// What one fan-out did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct FanOutReport {
+    pub units: u64,
+    pub enumeration_tasks: u64,
+    pub classification_tasks: u64,
+}
+
+/// What one pass of the task reaper did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ReapReport {
+    pub returned: u64,
+    pub split: u64,
+    /// Single objects or containers given up as a named failure.
+    pub poisoned: u64,
+}
+
+/// A domain event.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Event {
+    pub id: i64,
+    pub job: JobId,
+    pub kind: String,
+    pub payload: serde_json::Value,
+}
+
+/// A master job with what can be said of it at a glance.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MasterJob {
+    pub id: MasterJobId,
+    pub description: String,
+    /// Derived from the child jobs.
+    pub status: JobStatus,
+    pub failure_reason: Option<String>,
+    pub created_at_ms: i64,
+    pub finished_at_ms: Option<i64>,
+}
+
+/// Everything a report's summary says, folded from the book.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct JobSummary {
+    /// Objects listed and to be read.
+    pub objects_listed: u64,
+    /// Bytes of these, by their listed size.
+    pub bytes_listed: u64,
+    /// Containers listed.
+    pub units: u64,
+    /// Objects of completed classification tasks.
+    pub objects_done: u64,
+    /// Objects found inside those.
+    pub nested_done: u64,
+    pub bytes_done: u64,
+    /// Left out at listing or at reading: (reason, how many).
+    pub skipped: Vec<(Reason, u64)>,
+    /// Read in part.
+    pub partial: Vec<(Reason, u64)>,
+    /// Not read, containers included.
+    pub failed: Vec<(Reason, u64)>,
+    /// Occurrences beyond the cap.
+    pub overflow: u64,
+    pub tasks_failed: u64,
+    pub tasks_open: u64,
+}
+
+/// One reported occurrence of a finding.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Occurrence {
+    pub finding: FindingId,
+    pub datasource: DatasourceId,
+    pub location: Location,
+    pub rule: String,
+    pub category: Category,
+    pub score: Score,
+    pub reasons: String,
+    pub fingerprint: Fingerprint,
+    pub preview: String,
+    pub span: Span,
+    pub position: Position,
+    pub decoding: Vec<String>,
+}
+
+/// Which occurrences to read.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct OccurrenceFilter {
+    pub min_score: Option<Score>,
+    pub rule: Option<String>,
+    pub category: Option<Category>,
+}
+
+/// Occurrences as they are read, a bounded number ahead of the reader.
+pub type OccurrenceStream = tokio::sync::mpsc::Receiver<Result<Occurrence, StoreError>>;
+
+/// An object or container that was not scanned whole, by name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Problem {
+    pub datasource: DatasourceId,
+    pub location: Location,
+    pub status: ObjectStatus,
+    pub reason: Option<Reason>,
+    pub detail: String,
+}
+
+/// A data source as the book has it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Datasource {
+    pub id: DatasourceId,
+    pub name: String,
+    pub kind: String,
+    pub configuration: serde_json::Value,
+}

@@ -1,0 +1,127 @@
+//! The verbs of the book. Each is one transaction: all of it happened, or none.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use domesday_model::{Command, JobStatus, MasterJobId, ProcessId, RuleSetHash, TaskType, UnitId};
+
+use crate::error::StoreError;
+use crate::types::*;
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+#[async_trait]
+pub trait Store: Send + Sync {
+    // ── composing ──────────────────────────────────────────────────────────────────────────────
+
+    /// Keeps a rule set under its hash, so that every worker of a job uses the same.
+    async fn put_rule_set(&self, hash: RuleSetHash, rules: &str) -> Result<()>;
+    async fn rule_set(&self, hash: RuleSetHash) -> Result<Option<String>>;
+    /// Inserts a master job and one QUEUED child job per node group, START pending. Repeating it under
+    /// the same id is the same job.
+    async fn submit(&self, job: NewMasterJob) -> Result<()>;
+    /// The newest master job of this request that has not ended.
+    async fn unfinished(&self, request_key: [u8; 16]) -> Result<Option<MasterJob>>;
+    /// Appends a command to every open child job. CANCEL reaches a job in any open state.
+    async fn append_command(&self, master: MasterJobId, command: Command) -> Result<()>;
+
+    // ── processes ──────────────────────────────────────────────────────────────────────────────
+
+    async fn register(&self, process: &Process, lease: Duration) -> Result<()>;
+    /// Renews a process's lease; false when it had already expired: the process must stop.
+    async fn renew(&self, role: Role, id: ProcessId, lease: Duration) -> Result<bool>;
+    /// Ends a lease at once.
+    async fn release(&self, role: Role, id: ProcessId) -> Result<()>;
+
+    // ── the orchestrator ───────────────────────────────────────────────────────────────────────
+
+    /// TaskAssigner: takes the oldest QUEUED job of the group, or one whose owner's lease expired.
+    async fn claim_job(&self, orchestrator: ProcessId, node_group: &str, lease: Duration) -> Result<Option<OwnedJob>>;
+    /// Renews the leases of all jobs of this orchestrator in one statement, and tells what is pending.
+    async fn renew_jobs(&self, orchestrator: ProcessId, lease: Duration) -> Result<Vec<OwnedJob>>;
+    /// Executes the pending commands of a job and clears exactly those; `None` when nothing changed.
+    async fn execute_commands(&self, lease: &JobLease) -> Result<Option<OwnedJob>>;
+    /// Executes commands of jobs that have no owner (QUEUED, PAUSED); how many jobs changed.
+    async fn execute_unowned_commands(&self, node_group: &str) -> Result<u64>;
+    /// Starts an enumeration session with its root task for each data source that has none, and
+    /// resumes the sessions that had stopped.
+    async fn start_sessions(&self, lease: &JobLease) -> Result<u64>;
+    /// Turns committed units into next-stage tasks.
+    async fn fan_out(&self, lease: &JobLease, policy: FanOutPolicy) -> Result<FanOutReport>;
+    /// Ends the job if nothing is staged, un-fanned, pending or running.
+    async fn complete_job(&self, lease: &JobLease) -> Result<Option<JobStatus>>;
+    /// Moves PAUSING to PAUSED and CANCELLING to CANCELLED once no task of the job runs.
+    async fn settle_job(&self, lease: &JobLease) -> Result<Option<JobStatus>>;
+    /// Returns, splits or gives up the tasks of workers whose lease expired, and those without progress
+    /// for `deadline` although their worker lives.
+    async fn reap_tasks(&self, node_group: &str, deadline: Duration) -> Result<ReapReport>;
+    /// Marks sessions without progress for `threshold` STALLED, unless they wait for a rate limit.
+    async fn reap_sessions(&self, node_group: &str, threshold: Duration) -> Result<u64>;
+    /// Deletes staged rows of lost claims and failed units, at most `max` of each; how many went.
+    async fn sweep(&self, max: u32) -> Result<u64>;
+
+    // ── the worker ─────────────────────────────────────────────────────────────────────────────
+
+    /// Claims at most `max` tasks, round-robin between the running jobs of the group.
+    async fn claim_tasks(
+        &self,
+        worker: ProcessId,
+        node_group: &str,
+        task_type: TaskType,
+        max: u32,
+    ) -> Result<Vec<WorkPacket>>;
+    /// The containers an enumeration packet covers, sorted by key.
+    async fn packet_containers(&self, packet: &WorkPacket) -> Result<Vec<domesday_model::ObjectKey>>;
+    /// The objects a classification packet covers, in the order they were listed.
+    async fn packet_objects(&self, packet: &WorkPacket) -> Result<Vec<PacketObject>>;
+    /// What was already listed under this task, or under the task it was split from.
+    async fn task_units(&self, claim: &Claim) -> Result<Vec<UnitState>>;
+    /// The `object_key_hash`es of a staging unit whose first byte lies in the range: the exclusion list,
+    /// one hash range a pass.
+    async fn staged_hashes(&self, unit: UnitId, first_bytes: std::ops::RangeInclusive<u8>) -> Result<Vec<[u8; 16]>>;
+    /// Commits containers that were listed whole, or failed; one batch of the session.
+    async fn commit_units(&self, claim: &Claim, units: Vec<UnitListing>) -> Result<()>;
+    /// Adds a batch to a staging unit, which the first batch creates.
+    async fn stage_unit(&self, claim: &Claim, batch: StageBatch) -> Result<UnitId>;
+    /// Clears a staging unit, to list it again.
+    async fn clear_unit(&self, claim: &Claim, unit: UnitId) -> Result<()>;
+    /// Makes a staging unit visible: one row flips.
+    async fn commit_staged(&self, claim: &Claim, unit: UnitId) -> Result<()>;
+    async fn complete_enumeration(&self, claim: &Claim) -> Result<()>;
+    /// Stages results; `first_sequence` counts findings and objects together and makes repeats harmless.
+    async fn stage_results(&self, claim: &Claim, first_sequence: u64, batch: ResultBatch) -> Result<()>;
+    /// Stages the last results and completes the task: all of its results become visible at once.
+    async fn complete_classification(
+        &self,
+        claim: &Claim,
+        first_sequence: u64,
+        batch: ResultBatch,
+        totals: TaskTotals,
+    ) -> Result<()>;
+    async fn give_back(&self, claim: &Claim, how: GiveBack) -> Result<()>;
+    /// After [`StoreError::CommitUnknown`]: whether the task is done under this very claim.
+    async fn is_done(&self, claim: &Claim) -> Result<bool>;
+
+    /// Wakes when something in the book may have changed. A lost wake-up costs latency, never work.
+    fn changes(&self) -> tokio::sync::watch::Receiver<u64>;
+
+    // ── events ─────────────────────────────────────────────────────────────────────────────────
+
+    /// The next events for a consumer, in order.
+    async fn events(&self, consumer: &str, max: u32) -> Result<Vec<Event>>;
+    /// Records how far a consumer is, and prunes what every consumer has.
+    async fn acknowledge(&self, consumer: &str, position: i64) -> Result<()>;
+
+    // ── reading ────────────────────────────────────────────────────────────────────────────────
+
+    async fn master_job(&self, id: MasterJobId) -> Result<Option<MasterJob>>;
+    /// Newest first.
+    async fn master_jobs(&self, max: u32) -> Result<Vec<MasterJob>>;
+    async fn summary(&self, master: MasterJobId) -> Result<JobSummary>;
+    /// A job's occurrences, ordered by data source, object, span and rule, from one snapshot.
+    async fn occurrences(&self, master: MasterJobId, filter: OccurrenceFilter) -> Result<OccurrenceStream>;
+    /// What was not scanned whole, by name, in the order of keys; at most `max`.
+    async fn problems(&self, master: MasterJobId, max: u32) -> Result<Vec<Problem>>;
+    /// The data sources of a master job.
+    async fn datasources(&self, master: MasterJobId) -> Result<Vec<Datasource>>;
+}
