@@ -1,1 +1,4 @@
-//! Placeholder.
+//! The connectors, one folder each. They must not know the store, nor each other.
+
+pub mod filesystem;
+pub mod stdin;

@@ -7,8 +7,17 @@ macro_rules! families {
 }
 
 pub const FAMILIES: &[(&str, &str)] = families![
+    "health.toml",
+    "markings.toml",
+    "personal-americas.toml",
+    "personal-asia.toml",
+    "personal-contact.toml",
+    "personal-europe.toml",
+    "personal-finance.toml",
     "secret-cloud.toml",
     "secret-code-hosting.toml",
+    "secret-credentials.toml",
+    "secret-generic.toml",
     "secret-infrastructure.toml",
     "secret-keys.toml",
     "secret-services.toml",

@@ -29,6 +29,15 @@ impl ObjectKey {
         ObjectKey(bytes)
     }
 
+    /// The key of the container this is in; `None` for the root.
+    pub fn parent(&self) -> Option<ObjectKey> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let cut = self.0.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
+        Some(ObjectKey::new(&self.0[..cut]))
+    }
+
     /// The 128-bit hash by which a resumed listing recognises what it already has.
     pub fn hash128(name: &[u8]) -> [u8; 16] {
         let mut out = [0; 16];
@@ -125,7 +134,10 @@ mod tests {
 
     #[test]
     fn join_leaves_out_the_empty_root() {
-        assert_eq!(ObjectKey::default().join(b"a").join(b"b"), ObjectKey::new(*b"a/b"));
+        let key = ObjectKey::default().join(b"a").join(b"b");
+        assert_eq!(key, ObjectKey::new(*b"a/b"));
+        assert_eq!(key.parent().and_then(|parent| parent.parent()), Some(ObjectKey::default()));
+        assert_eq!(ObjectKey::default().parent(), None);
     }
 
     proptest! {

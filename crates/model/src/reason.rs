@@ -50,8 +50,6 @@ reasons! {
     SymlinkLoop = "symlink_loop", Skipped;
     /// a fifo, socket or device: it has no content of its own
     SpecialFile = "special_file", Skipped;
-    /// on another filesystem, left out as asked
-    OtherFilesystem = "other_filesystem", Skipped;
     /// Domesday's own state
     OwnState = "own_state", Skipped;
     /// no permission to read it

@@ -26,6 +26,9 @@ use crate::scan::ChunkPlace;
 use crate::source::OpenObject;
 use crate::task::Task;
 
+// The first read of an object fills a buffer unless the object ends, and shows all of its head.
+const _: () = assert!(LOOKBEHIND + LOOKAHEAD >= HEAD_LEN);
+
 /// What a `FetchSync` goes on from.
 pub enum Fetch {
     /// An object of the source, to be opened.

@@ -45,7 +45,7 @@ impl WorkerCtx {
         let min_score = packet.options.min_score;
         self.matches.retain(|found| found.score >= min_score);
         if !self.matches.is_empty() {
-            self.matches.sort_unstable_by_key(|found| (found.span.start, found.span.end, found.rule));
+            debug_assert!(self.matches.is_sorted_by_key(|found| found.span.start), "matches come in order");
             obj.add_findings(tally(obj, bytes, at, &self.matches));
         }
     }
@@ -77,7 +77,7 @@ fn tally(obj: &ObjectCtx, bytes: &[u8], at: ChunkPlace, matches: &[Match]) -> Ve
             rule: rule.id.clone(),
             category: rule.category,
             score: found.score,
-            reasons: found.reasons.join("; "),
+            reasons: found.reasons.to_string(),
             fingerprint: packet.key.fingerprint(value),
             preview: preview(value),
             span: Span { start: place.offset, end },

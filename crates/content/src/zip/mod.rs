@@ -38,7 +38,12 @@ enum Mode {
 impl Zip {
     /// Through the directory, or along the local headers if there is none.
     pub(crate) fn central(bytes: Arc<dyn ReadAt>, budget: &Arc<Budget>, depth: u32) -> Result<Zip, ContentError> {
-        let mode = match find_end(&*bytes)? {
+        let found = match find_end(&*bytes).map_err(ContentError::from) {
+            // The bytes end before they should: no directory, but maybe entries.
+            Err(error) if error.reason() == Reason::DamagedArchive => None,
+            other => other?,
+        };
+        let mode = match found {
             Some(directory) if directory.split => {
                 return Err(ContentError::unsupported("one part of a split zip archive"));
             }

@@ -1,6 +1,11 @@
-//! Finds literals by the hash of a case-folded 4-gram, looked up in a bitmap of 8 KiB at every second
-//! position. A literal is entered under two neighbouring grams, so that one of them falls on a sampled
-//! position whatever its alignment; the rare gram that is in the bitmap is then verified exactly.
+//! Finds literals by their 4-grams at every second position of the text. A literal is entered under two
+//! neighbouring grams, so that one of them falls on a sampled position whatever its alignment.
+//!
+//! The middle two bytes of a gram are hashed to one of 1,024 rows of two bitmaps, 8 KiB each; the first
+//! byte must have its bit in the row of the one, the last byte in that of the other. So the outer byte of
+//! a gram may be left open by a full row, which is how literals of three and four bytes are found at
+//! every alignment without an entry for each byte that may stand beside them. The rare gram that passes
+//! is verified against the literals of its row.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -15,24 +20,24 @@ const GRAM: usize = 4;
 const STRIDE: usize = 2;
 /// Bytes whose sampled positions are tested before one branch.
 const BLOCK: usize = 32;
-/// 64-bit words of the bitmap: 65,536 bits, 8 KiB, which leaves most of an L1 cache to the text.
-const BITMAP_WORDS: usize = 1024;
-/// Sets the bit that tells lower from upper case. Some other bytes fall together, too: this is only a
-/// hash, and what follows is exact.
-const FOLD: u32 = 0x2020_2020;
-const FOLD_BYTE: u8 = 0x20;
+/// Rows of a bitmap; with 64 bits each, both leave half of a common L1 cache to the text.
+const ROWS: usize = 1024;
+const ROW_BITS: u32 = ROWS.ilog2();
 
 const _: () = assert!(SEGMENT_ALIGN.is_multiple_of(BLOCK) && BLOCK.is_multiple_of(STRIDE));
 
-fn gram(bytes: [u8; GRAM]) -> u32 {
-    u32::from_le_bytes(bytes) | FOLD
+/// The row of a gram, by its middle bytes.
+fn row(gram: u32) -> usize {
+    let middle = (gram >> 8) & 0xffff;
+    (middle.wrapping_mul(0x9e37_79b1) >> (u32::BITS - ROW_BITS)) as usize
 }
 
-fn hash(gram: u32) -> u16 {
-    (gram.wrapping_mul(0x9e37_79b1) >> 16) as u16
+/// The bit of an outer byte in its row.
+fn bit(byte: u8) -> u64 {
+    1 << (byte & 63)
 }
 
-/// A literal to verify where a gram was seen: the literal starts `offset` bytes before the gram.
+/// A literal to verify: it starts `offset` bytes before the gram.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Entry {
     literal: u32,
@@ -51,101 +56,82 @@ impl Builder {
     }
 
     pub fn build(self) -> LiteralIndex {
-        let mut grams: BTreeMap<u32, BTreeSet<Entry>> = BTreeMap::new();
-        let mut literals = Vec::new();
-        for ((literal, rules), index) in self.rules.into_iter().zip(0u32..) {
-            for (gram, offset) in grams_of(&literal.bytes) {
-                grams.entry(gram).or_default().insert(Entry { literal: index, offset });
+        let mut index = LiteralIndex {
+            first: Box::new([0; ROWS]),
+            last: Box::new([0; ROWS]),
+            row_starts: Vec::with_capacity(ROWS + 1),
+            entries: Vec::new(),
+            literals: self.rules.into_iter().collect(),
+        };
+        let mut rows = vec![BTreeSet::new(); ROWS];
+        for ((literal, _), number) in index.literals.iter().zip(0u32..) {
+            for offset in offsets(&literal.bytes) {
+                let byte = |at: i32| usize::try_from(offset + at).ok().and_then(|at| literal.bytes.get(at)).copied();
+                let bits = |byte: Option<u8>| match byte {
+                    Some(byte) => cases(byte, literal.any_case).into_iter().map(bit).fold(0, |a, b| a | b),
+                    None => u64::MAX,
+                };
+                let (Some(second), Some(third)) = (byte(1), byte(2)) else { continue };
+                for second in cases(second, literal.any_case) {
+                    for third in cases(third, literal.any_case) {
+                        let row = row(u32::from_le_bytes([0, second, third, 0]));
+                        index.first[row] |= bits(byte(0));
+                        index.last[row] |= bits(byte(3));
+                        rows[row].insert(Entry { literal: number, offset });
+                    }
+                }
             }
-            literals.push((literal, rules));
         }
-        LiteralIndex::new(literals, grams)
+        index.row_starts.push(0);
+        for entries in rows {
+            index.entries.extend(entries);
+            index.row_starts.push(index.entries.len() as u32);
+        }
+        index
     }
 }
 
-/// The grams under which a literal is found, with their offsets in it: for each alignment at least one.
-fn grams_of(literal: &[u8]) -> Vec<(u32, i32)> {
-    let any_byte = || (0..=u8::MAX).filter(|byte| byte & FOLD_BYTE != 0);
-    match *literal {
-        [a, b, c] => {
-            let after = any_byte().map(|any| (gram([a, b, c, any]), 0));
-            let before = any_byte().map(|any| (gram([any, a, b, c]), -1));
-            after.chain(before).collect()
-        }
-        [a, b, c, d] => {
-            let shifted = any_byte().map(|any| (gram([b, c, d, any]), 1));
-            shifted.chain([(gram([a, b, c, d]), 0)]).collect()
-        }
-        _ => {
-            // The rarest two neighbours: `-----BEGIN` is not looked for by its dashes.
-            let rarest = (0..=literal.len().saturating_sub(GRAM + 1)).max_by_key(|&at| {
-                let part = |at: usize| rarity(&literal[at..at + GRAM]);
-                (part(at).min(part(at + 1)), std::cmp::Reverse(at))
-            });
-            let at = rarest.unwrap_or(0);
-            [at, at + 1]
-                .into_iter()
-                .filter_map(|at| Some((gram(*literal[at..].first_chunk()?), at as i32)))
-                .collect()
-        }
-    }
+/// The forms in which a byte of a literal may appear.
+fn cases(byte: u8, any_case: bool) -> [u8; 2] {
+    if any_case { [byte.to_ascii_lowercase(), byte.to_ascii_uppercase()] } else { [byte, byte] }
 }
 
-/// A gram's entries: `entries[first..first + count]`. A slot without entries is free.
-#[derive(Clone, Copy, Default)]
-struct Slot {
-    gram: u32,
-    first: u32,
-    count: u32,
+/// Where in a literal its two grams start: two neighbours, so that one of them is sampled. A gram may
+/// reach one byte beyond a literal.
+fn offsets(literal: &[u8]) -> [i32; 2] {
+    if literal.len() <= GRAM {
+        return [-1, 0];
+    }
+    // The rarest: `-----BEGIN` is not looked for by its dashes.
+    let rarest = (0..literal.len() - GRAM).max_by_key(|&at| {
+        let part = |at: usize| rarity(&literal[at..at + GRAM]);
+        (part(at).min(part(at + 1)), std::cmp::Reverse(at))
+    });
+    let at = rarest.unwrap_or(0) as i32;
+    [at, at + 1]
 }
 
 pub struct LiteralIndex {
-    bitmap: Box<[u64; BITMAP_WORDS]>,
-    /// Open addressing; a power of two, at most half full.
-    slots: Vec<Slot>,
+    /// Bits of the bytes that may be the first of a gram.
+    first: Box<[u64; ROWS]>,
+    /// Bits of the bytes that may be the last of a gram.
+    last: Box<[u64; ROWS]>,
+    /// The entries of row `r` are `entries[row_starts[r]..row_starts[r + 1]]`.
+    row_starts: Vec<u32>,
     entries: Vec<Entry>,
     literals: Vec<(Literal, Vec<u32>)>,
 }
 
 impl LiteralIndex {
-    fn new(literals: Vec<(Literal, Vec<u32>)>, grams: BTreeMap<u32, BTreeSet<Entry>>) -> LiteralIndex {
-        let size = (grams.len() * 2).next_power_of_two().max(2);
-        let mut index = LiteralIndex {
-            bitmap: Box::new([0; BITMAP_WORDS]),
-            slots: vec![Slot::default(); size],
-            entries: Vec::new(),
-            literals,
-        };
-        for (gram, entries) in grams {
-            let hash = hash(gram);
-            index.bitmap[usize::from(hash >> 6)] |= 1 << (hash & 63);
-            let mut at = index.home(gram);
-            while index.slots[at].count > 0 {
-                at = (at + 1) & (size - 1);
-            }
-            index.slots[at] =
-                Slot { gram, first: index.entries.len() as u32, count: entries.len() as u32 };
-            index.entries.extend(entries);
-        }
-        index
-    }
-
-    fn home(&self, gram: u32) -> usize {
-        (gram.wrapping_mul(0x85eb_ca6b) >> 7) as usize & (self.slots.len() - 1)
-    }
-
-    fn may_have(&self, gram: u32) -> bool {
-        let hash = hash(gram);
-        self.bitmap[usize::from(hash >> 6)] >> (hash & 63) & 1 != 0
-    }
-
-    /// Bit `k` says that the gram at position `STRIDE * k` of the block is in the bitmap.
+    /// Bit `k` says that the gram at position `STRIDE * k` of the block may be one of a literal.
     fn test_block(&self, block: &[u8; BLOCK + GRAM - 1]) -> u32 {
         let mut mask = 0;
         for k in 0..BLOCK / STRIDE {
             let at = k * STRIDE;
-            let seen = self.may_have(gram([block[at], block[at + 1], block[at + 2], block[at + 3]]));
-            mask |= u32::from(seen) << k;
+            let gram = u32::from_le_bytes([block[at], block[at + 1], block[at + 2], block[at + 3]]);
+            let row = row(gram);
+            let seen = (self.first[row] >> (gram & 63)) & (self.last[row] >> ((gram >> 24) & 63)) & 1;
+            mask |= (seen as u32) << k;
         }
         mask
     }
@@ -172,23 +158,12 @@ impl LiteralIndex {
         }
     }
 
-    #[cold]
+    #[inline(never)]
     fn verify(&self, bytes: &[u8], at: usize, hits: &mut Vec<Hit>) {
         let byte = |offset: usize| bytes.get(at + offset).copied().unwrap_or(0);
-        let gram = gram([byte(0), byte(1), byte(2), byte(3)]);
-        let mut slot_at = self.home(gram);
-        let slot = loop {
-            let slot = self.slots[slot_at];
-            if slot.count == 0 {
-                return;
-            }
-            if slot.gram == gram {
-                break slot;
-            }
-            slot_at = (slot_at + 1) & (self.slots.len() - 1);
-        };
-        let first = slot.first as usize;
-        for entry in &self.entries[first..first + slot.count as usize] {
+        let row = row(u32::from_le_bytes([0, byte(1), byte(2), 0]));
+        let entries = self.row_starts[row] as usize..self.row_starts[row + 1] as usize;
+        for entry in &self.entries[entries] {
             let (literal, rules) = &self.literals[entry.literal as usize];
             let Some(start) = at.checked_add_signed(-entry.offset as isize) else { continue };
             let Some(text) = bytes.get(start..start + literal.bytes.len()) else { continue };

@@ -12,6 +12,8 @@ use std::ops::Range;
 
 use crate::rules::{Rule, Trigger};
 
+pub use shapes::{LONG_WORD_MIN, WORD_MAX};
+
 /// A trigger of a rule at a place in the chunk.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Hit {

@@ -16,7 +16,13 @@ const DIGITS_MAX: usize = 32;
 /// Bytes that so many digits with single separators take.
 const DIGIT_RUN_MAX: usize = 2 * DIGITS_MAX - 1;
 /// Bytes of a word that count for `word_digits`, so that it touches two blocks at most.
-const WORD_MAX: usize = 32;
+const SHORT_WORD_MAX: usize = BLOCK;
+/// Bytes of a word that count if it is found by its length.
+pub const WORD_MAX: usize = 64;
+/// Bytes of a word that is found by its length: it holds the first half of an aligned [`STEP`] whole.
+pub const LONG_WORD_MIN: usize = STEP + STEP / 2 - 1;
+/// Bytes from one sample for long words to the next.
+const STEP: usize = 16;
 /// Bytes of a hexadecimal run in which colons count.
 const HEX_RUN_MAX: usize = 64;
 /// Bytes of the longest dotted quad.
@@ -80,16 +86,24 @@ pub(super) fn quad_at(bytes: &[u8], at: usize) -> bool {
     true
 }
 
-/// Digits of the word that starts at `at`, within [`WORD_MAX`] bytes; 0 unless a word with a letter
-/// starts there.
-pub(super) fn word_digits_at(bytes: &[u8], at: usize) -> usize {
+/// A word's first bytes in numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct Word {
+    pub digits: usize,
+    pub len: usize,
+}
+
+/// The first `max` bytes of the word that starts at `at`; `None` unless one with a letter starts there.
+pub(super) fn word_at(bytes: &[u8], at: usize, max: usize) -> Option<Word> {
     if is_word(before(bytes, at)) {
-        return 0;
+        return None;
     }
-    let word = bytes[at..].iter().take(WORD_MAX).take_while(|byte| byte.is_ascii_alphanumeric());
-    let (digits, letters) =
-        word.fold((0, 0), |(d, l), byte| if byte.is_ascii_digit() { (d + 1, l) } else { (d, l + 1) });
-    if letters > 0 { digits } else { 0 }
+    let mut word = Word::default();
+    for byte in bytes[at..].iter().take(max).take_while(|byte| byte.is_ascii_alphanumeric()) {
+        word.len += 1;
+        word.digits += usize::from(byte.is_ascii_digit());
+    }
+    (word.len > word.digits).then_some(word)
 }
 
 /// Colons of the run of hexadecimal digits and colons that starts at `at`, within [`HEX_RUN_MAX`] bytes;
@@ -131,11 +145,31 @@ impl Counted {
     }
 }
 
+/// Rules of words, with what each asks for.
+#[derive(Default)]
+struct Words(Vec<(Word, u32)>);
+
+impl Words {
+    fn least_digits(&self) -> Option<usize> {
+        self.0.iter().map(|(least, _)| least.digits).min()
+    }
+
+    fn push(&self, bytes: &[u8], at: usize, max: usize, hits: &mut Vec<Hit>) {
+        let Some(word) = word_at(bytes, at, max) else { return };
+        for &(least, rule) in &self.0 {
+            if word.digits >= least.digits && word.len >= least.len {
+                hits.push(Hit { rule, at, len: 1 });
+            }
+        }
+    }
+}
+
 /// The shapes of all rules.
 #[derive(Default)]
 pub struct ShapeIndex {
     digits: Counted,
-    words: Counted,
+    words: Words,
+    long_words: Words,
     quads: Counted,
     colons: Counted,
     ats: Counted,
@@ -145,7 +179,11 @@ impl ShapeIndex {
     pub fn add(&mut self, shape: Shape, rule: u32) {
         match shape {
             Shape::Digits { min } => self.digits.add(min, rule),
-            Shape::WordDigits { min } => self.words.add(min, rule),
+            Shape::WordDigits { min, len } => {
+                let words =
+                    if usize::from(len) >= LONG_WORD_MIN { &mut self.long_words } else { &mut self.words };
+                words.0.push((Word { digits: min.into(), len: len.into() }, rule));
+            }
             Shape::DottedQuad => self.quads.add(1, rule),
             Shape::HexColon { min } => self.colons.add(min, rule),
             Shape::At => self.ats.add(1, rule),
@@ -155,6 +193,9 @@ impl ShapeIndex {
     /// Adds the hits that begin in `segment` or reach into it.
     pub fn find(&self, bytes: &[u8], segment: Range<usize>, hits: &mut Vec<Hit>) {
         self.find_in_digit_blocks(bytes, segment.clone(), hits);
+        if !self.long_words.0.is_empty() {
+            self.find_long_words(bytes, segment.clone(), hits);
+        }
         if self.colons.least().is_some() {
             self.find_colons(bytes, segment.clone(), hits);
         }
@@ -167,29 +208,24 @@ impl ShapeIndex {
         }
     }
 
-    /// The least number of digits of a block worth a look. What asks for `n` digits touches two blocks, and
-    /// then one of them has half, or has a block all to itself, which with every second byte a digit has 16.
-    fn block_threshold(&self) -> usize {
-        let least = self.digits.least().into_iter().chain(self.words.least()).min();
-        let half = least.map_or(usize::MAX, |least| least.div_ceil(2));
-        half.min(if self.quads.0.is_empty() { usize::MAX } else { 2 })
-    }
-
+    /// What asks for `n` digits touches two blocks, and then one of them has half of them; or more, and then
+    /// it has a block all to itself, with every second byte a digit at least.
     fn find_in_digit_blocks(&self, bytes: &[u8], segment: Range<usize>, hits: &mut Vec<Hit>) {
-        let threshold = self.block_threshold();
+        let half = |least: Option<usize>| least.map_or(usize::MAX, |least| least.div_ceil(2));
+        let digits_from = half(self.digits.least());
+        let words_from = half(self.words.least_digits());
+        let quads_from = half((!self.quads.0.is_empty()).then_some(4));
+        let threshold = digits_from.min(words_from).min(quads_from);
         if threshold == usize::MAX {
             return;
         }
-        let half = |counted: &Counted| counted.least().map_or(usize::MAX, |least| least.div_ceil(2));
-        let (digits_from, words_from) = (half(&self.digits), half(&self.words));
-        let quads_from = if self.quads.0.is_empty() { usize::MAX } else { 2 };
         // Nothing before these positions needs another look.
         let (mut digits_done, mut words_done, mut quads_done) = (0, 0, 0);
         let mut at = segment.start;
-        for block in bytes[segment.clone()].chunks(BLOCK) {
+        for block in bytes[segment].chunks(BLOCK) {
             let count = count_digits(block);
+            let end = at + block.len();
             if count >= threshold {
-                let end = at + block.len();
                 if count >= digits_from {
                     let continues = |byte: u8| byte.is_ascii_digit() || is_separator(byte);
                     let start = walk_back(bytes, at, DIGIT_RUN_MAX, continues).max(digits_done);
@@ -199,10 +235,10 @@ impl ShapeIndex {
                     }
                 }
                 if count >= words_from {
-                    let start = walk_back(bytes, at, WORD_MAX, |byte| byte.is_ascii_alphanumeric()).max(words_done);
+                    let start = walk_back(bytes, at, SHORT_WORD_MAX, |byte| byte.is_ascii_alphanumeric()).max(words_done);
                     words_done = end;
                     for at in (start..end).filter(|&at| bytes[at].is_ascii_alphanumeric()) {
-                        self.words.push(word_digits_at(bytes, at), at, hits);
+                        self.words.push(bytes, at, SHORT_WORD_MAX, hits);
                     }
                 }
                 if count >= quads_from {
@@ -214,7 +250,22 @@ impl ShapeIndex {
                     }
                 }
             }
-            at += block.len();
+            at = end;
+        }
+    }
+
+    fn find_long_words(&self, bytes: &[u8], segment: Range<usize>, hits: &mut Vec<Hit>) {
+        let mut done = 0;
+        let mut at = segment.start;
+        while at < segment.end {
+            let Some(&half) = bytes[at..].first_chunk() else { break };
+            if at >= done && all_alphanumeric(half) {
+                let start = walk_back(bytes, at, WORD_MAX, |byte| byte.is_ascii_alphanumeric());
+                let rest = bytes[at..].iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
+                done = at + rest;
+                self.long_words.push(bytes, start, WORD_MAX, hits);
+            }
+            at += STEP;
         }
     }
 
@@ -230,6 +281,21 @@ impl ShapeIndex {
             self.colons.push(colons_at(bytes, start), start, hits);
         }
     }
+}
+
+/// Whether all eight bytes are ASCII letters or digits, told in one word: a byte's high bit says that it is
+/// in a range, after adding what carries into it from the range's first byte on.
+fn all_alphanumeric(bytes: [u8; STEP / 2]) -> bool {
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    let each = |byte: u8| u64::from_ne_bytes([byte; 8]);
+    let word = u64::from_ne_bytes(bytes);
+    let in_range = |word: u64, first: u8, last: u8| {
+        let low = word & !HIGH;
+        (low + each(0x80 - first)) & !(low + each(0x7f - last))
+    };
+    let letters = in_range(word | each(0x20), b'a', b'z');
+    let digits = in_range(word, b'0', b'9');
+    (letters | digits) & !word & HIGH == HIGH
 }
 
 /// Written so that it compiles to a few vector instructions.

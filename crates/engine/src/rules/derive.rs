@@ -135,6 +135,37 @@ fn lead_and_end(hir: &Hir, wanted: fn(u8) -> bool) -> (Lead, bool) {
     }
 }
 
+/// The most bytes of class `wanted` that every match has in a row.
+pub fn longest_run(hir: &Hir, wanted: fn(u8) -> bool) -> usize {
+    let all_wanted = |hir: &Hir| only(hir, wanted);
+    let len = |hir: &Hir| hir.properties().minimum_len().unwrap_or(0);
+    match hir.kind() {
+        _ if all_wanted(hir) => len(hir),
+        HirKind::Capture(capture) => longest_run(&capture.sub, wanted),
+        HirKind::Repetition(repetition) if repetition.min > 0 => longest_run(&repetition.sub, wanted),
+        HirKind::Alternation(branches) => branches.iter().map(|branch| longest_run(branch, wanted)).min().unwrap_or(0),
+        HirKind::Concat(parts) => {
+            let runs = parts.chunk_by(|a, b| all_wanted(a) && all_wanted(b));
+            let run = |run: &[Hir]| match run {
+                [single] => longest_run(single, wanted),
+                run => run.iter().map(len).sum(),
+            };
+            runs.map(run).max().unwrap_or(0)
+        }
+        _ => 0,
+    }
+}
+
+/// Whether whatever `hir` matches consists of such bytes.
+fn only(hir: &Hir, wanted: fn(u8) -> bool) -> bool {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => true,
+        HirKind::Literal(literal) => literal.0.iter().all(|&byte| wanted(byte)),
+        HirKind::Class(class) => class_bytes(class).is_some_and(|bytes| bytes.iter().all(|&byte| wanted(byte))),
+        kind => kind.subs().iter().all(|sub| only(sub, wanted)),
+    }
+}
+
 /// Every set of literals that a match must have one of, with its place.
 fn required(hir: &Hir) -> Vec<Required> {
     if let Some(literals) = exact(hir) {
@@ -344,6 +375,15 @@ mod tests {
         assert_eq!(lead(r"(?:\+|00)?\d{9}"), (0, 2));
         assert_eq!(lead(r"[A-Z0-9]{2}\d{6}"), (0, 2));
         assert_eq!(lead(r"(?:P|PP)?\d{7}"), (0, 2));
+    }
+
+    #[test]
+    fn the_longest_run_is_what_every_match_has() {
+        let run = |regex: &str| longest_run(&parse(regex).unwrap().hir, |byte| byte.is_ascii_alphanumeric());
+        assert_eq!(run(r"\b(?P<value>sk-[A-Za-z0-9]{48})\b"), 48);
+        assert_eq!(run(r"\b[MNO][A-Za-z0-9]{23,27}\.[\w-]{6}"), 24);
+        assert_eq!(run(r"(?:[A-Z]{3}|[0-9]{5})-"), 3);
+        assert_eq!(run(r"[A-Z_]{9}"), 0);
     }
 
     #[test]

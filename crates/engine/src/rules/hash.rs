@@ -57,7 +57,8 @@ fn add(out: &mut Canonical, rule: &Rule) {
                 Shape::At => ("at", 0),
                 Shape::DottedQuad => ("dotted_quad", 0),
                 Shape::HexColon { min } => ("hex_colon", *min),
-                Shape::WordDigits { min } => ("word_digits", *min),
+                // The length is told from the regex.
+                Shape::WordDigits { min, .. } => ("word_digits", *min),
             };
             out.number(u64::MAX);
             out.bytes(name.as_bytes());

@@ -12,6 +12,7 @@ use super::error::RuleErrors;
 use super::pattern::{self, Pattern};
 use super::toml_reader::{Fields, Problems};
 use super::{Context, Lead, Literal, Rule, RuleSource, Shape, Trigger, Validator};
+use crate::prefilter::{LONG_WORD_MIN, WORD_MAX};
 use crate::validators;
 use crate::{CONTEXT_MAX, MAX_MATCH_LEN};
 
@@ -26,7 +27,9 @@ const EXAMPLES_MIN: usize = 2;
 /// Digits that a digit shape may ask for, at least and at most: fewer are everywhere, more are no number.
 const SHAPE_MIN_RANGE: std::ops::RangeInclusive<i64> = 5..=32;
 /// Digits that a word with letters may ask for.
-const WORD_DIGITS_RANGE: std::ops::RangeInclusive<i64> = 2..=32;
+const WORD_DIGITS_RANGE: std::ops::RangeInclusive<i64> = 0..=32;
+/// Digits that a word must ask for unless its length makes it rare.
+const SHORT_WORD_DIGITS_MIN: u8 = 4;
 /// Colons that a hexadecimal shape may ask for.
 const COLONS_RANGE: std::ops::RangeInclusive<i64> = 2..=16;
 
@@ -197,6 +200,18 @@ fn read_trigger(
     }
     let (pattern, regex_at) = pattern?;
     if let Some((shape, before)) = shape {
+        let shape = with_word_len(shape, pattern);
+        if let Shape::WordDigits { min, len } = shape
+            && min < SHORT_WORD_DIGITS_MIN
+            && usize::from(len) < LONG_WORD_MIN
+        {
+            let reason = format!(
+                "shape `word_digits` is everywhere with so few digits: ask for {SHORT_WORD_DIGITS_MIN}, or match \
+                 {LONG_WORD_MIN} letters and digits in a row"
+            );
+            fields.complain(regex_at, reason);
+            return None;
+        }
         return Some((Trigger::Shape(shape), before.unwrap_or_else(|| shape_lead(shape, pattern))));
     }
     if given.is_empty() {
@@ -217,6 +232,17 @@ fn read_trigger(
     let lead =
         derive::lead_of(&pattern.hir, &literals).unwrap_or(Lead { min: 0, max: pattern.max_len - 1 });
     Some((Trigger::Literals(literals), lead))
+}
+
+/// A word shape with the length of word that the regex asks for.
+fn with_word_len(shape: Shape, pattern: &Pattern) -> Shape {
+    match shape {
+        Shape::WordDigits { min, .. } => {
+            let len = derive::longest_run(&pattern.hir, |byte| byte.is_ascii_alphanumeric()).min(WORD_MAX);
+            Shape::WordDigits { min, len: len as u8 }
+        }
+        other => other,
+    }
 }
 
 fn shape_lead(shape: Shape, pattern: &Pattern) -> Lead {
@@ -259,7 +285,7 @@ fn read_shape(fields: &mut Fields<'_, '_, '_>) -> Option<(Shape, Option<Lead>)> 
     };
     let shape = match (kind.as_str(), min) {
         ("digits", Some(min)) => Shape::Digits { min },
-        ("word_digits", Some(min)) => Shape::WordDigits { min },
+        ("word_digits", Some(min)) => Shape::WordDigits { min, len: 0 },
         ("hex_colon", min) => Shape::HexColon { min: min.unwrap_or(*COLONS_RANGE.start() as u8) },
         ("at", None) => Shape::At,
         ("dotted_quad", None) => Shape::DottedQuad,

@@ -47,8 +47,8 @@ pub enum Shape {
     DottedQuad,
     /// Hexadecimal groups with at least `min` colons.
     HexColon { min: u8 },
-    /// One word of letters and digits, with at least `min` digits and at least one letter.
-    WordDigits { min: u8 },
+    /// One word of at least `len` letters and digits, with at least `min` digits and at least one letter.
+    WordDigits { min: u8, len: u8 },
 }
 
 /// What the prefilter looks for on behalf of a rule.

@@ -45,8 +45,9 @@ const RANGES: &[(u64, u64, u32)] = &[
     (309_500, 309_599, 1 << 14 | lengths(16, 19)),
     (360_000, 369_999, lengths(14, 19)),
     (380_000, 399_999, 1 << 14 | lengths(16, 19)),
-    // JCB, and its older 15-digit numbers.
-    (352_800, 358_999, lengths(16, 19)),
+    // JCB issues 3528 to 3589; forms and generators take all of 35 for it. Its older numbers have 15 digits.
+    (350_000, 359_999, 1 << 16),
+    (352_800, 358_999, lengths(17, 19)),
     (180_000, 180_099, 1 << 15),
     (213_100, 213_199, 1 << 15),
     // Discover, and the UnionPay range it shares.
@@ -75,8 +76,7 @@ fn issued(d: &[u8]) -> bool {
     let fits = |&(first, last, lengths): &(u64, u64, u32)| {
         (first..=last).contains(&head) && lengths.checked_shr(d.len() as u32).unwrap_or(0) & 1 == 1
     };
-    // A card whose account digits are all alike is a placeholder, such as 4000 0000 0000 0000.
-    RANGES.iter().any(fits) && !uniform(&d[RANGE_DIGITS..])
+    RANGES.iter().any(fits) && !uniform(d)
 }
 
 /// Track 1 (`%B<number>^<name>^<expiry>…`) or track 2 (`;<number>=<expiry>…`): a card number, then an

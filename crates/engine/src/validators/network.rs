@@ -94,8 +94,15 @@ const SHORT_CODES: &[u64] = &[
 /// Three-digit codes by their first two digits; the third may be any digit but those never assigned.
 const LONG_CODES: &[u64] = &[21, 22, 23, 24, 25, 26, 29, 35, 37, 38, 42, 50, 59, 67, 68, 69, 85, 88, 96, 97, 99];
 
+/// The number without the extension that may follow it (`x12`, `ext. 12`).
+fn without_extension(value: &[u8]) -> &[u8] {
+    let at = value.iter().position(|b| matches!(b.to_ascii_lowercase(), b'x' | b'e'));
+    value[..at.unwrap_or(value.len())].trim_ascii_end()
+}
+
 /// Digits without the `(0)` that some write after the country code, and without parentheses.
 fn phone_digits(value: &[u8]) -> Option<super::text::Symbols> {
+    let value = without_extension(value);
     let at = value.windows(3).position(|w| w == b"(0)");
     let bytes = value.iter().enumerate().filter(|(i, _)| !at.is_some_and(|at| (at..at + 3).contains(i)));
     let plain: Vec<u8> = bytes.map(|(_, &b)| b).filter(|b| !b"()+".contains(b)).collect();

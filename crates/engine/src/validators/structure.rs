@@ -27,7 +27,7 @@ fn contains(value: &[u8], needle: &[u8]) -> bool {
 
 /// Openings of a value that is filled in later: shell, templates, format strings, markup.
 const REFERENCE_STARTS: &[&[u8]] = &[
-    b"$", b"{", b"<", b"[", b"%", b"&", b"@", b"#", b"*", b"(", b"..", b"process.env", b"env.", b"os.environ", b"ENV[",
+    b"$", b"{", b"<", b"[", b"%", b"&", b"@", b"*", b".$", b"(", b"..", b"process.env", b"env.", b"os.environ", b"ENV[",
     b"var.", b"secrets.", b"vault:", b"arn:aws:", b"http://", b"https://", b"/", b"./", b"~/", b"\\u", b"--", b"//",
 ];
 
@@ -47,6 +47,9 @@ fn literal(value: &[u8]) -> bool {
     !REFERENCE_STARTS.iter().any(|start| value.starts_with(start))
         && !REFERENCE_PARTS.iter().any(|part| contains(value, part))
         && !NO_VALUES.contains(&lower.as_slice())
+        // Style sheets name elements with `#`; registers and commands are numbered in hexadecimal.
+        && !(value.starts_with(b"#") && !has(value, u8::is_ascii_digit))
+        && !(lower.starts_with(b"0x") && value[2..].iter().all(u8::is_ascii_hexdigit))
         && value.iter().all(|b| b.is_ascii_graphic() || *b == b' ' || *b >= 0x80)
 }
 
@@ -57,7 +60,8 @@ fn password(value: &[u8]) -> bool {
     let spaces = value.iter().filter(|&&b| b == b' ').count();
     let signs = value.iter().filter(|b| b.is_ascii_punctuation() && !b"_-.".contains(b)).count();
     let ends_as_label = value.ends_with(b":") || value.ends_with(b"?") && !has(value, u8::is_ascii_digit);
-    if ends_as_label || spaces > 1 {
+    let path = value.contains(&b'/') && !has(value, u8::is_ascii_digit);
+    if ends_as_label || path || spaces > 1 {
         return false;
     }
     let named = ["password", "passwd", "secret", "token"].iter().any(|w| contains(&value.to_ascii_lowercase(), w.as_bytes()));

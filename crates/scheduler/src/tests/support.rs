@@ -4,16 +4,31 @@ use std::io::{self, Cursor, Read};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use domesday_content::{Limits, ReadAt};
-use domesday_engine::Scanner;
+use domesday_engine::{RuleSet, RuleSource, Scanner};
 use domesday_model::{FindingDraft, FingerprintKey, ObjectKey, ObjectReport, Reason, Score};
 
 use crate::executor::Shared;
 use crate::*;
 
+const RULE: &str = r#"
+[[rule]]
+id = "test-key"
+description = "A key of these tests"
+category = "marking"
+regex = '\bKEY-[a-z0-9]{8}\b'
+triggers = ["KEY-"]
+score = 80
+positive = ["KEY-q0000001", "a KEY-a1b2c3d4 b"]
+negative = ["KEY-", "KEY-0"]
+"#;
+
 /// A rule that matches `KEY-` and eight lower-case letters or digits.
 pub(super) fn scanner() -> Arc<Scanner> {
     static SCANNER: OnceLock<Arc<Scanner>> = OnceLock::new();
-    Arc::clone(SCANNER.get_or_init(|| Arc::new(make_scanner())))
+    Arc::clone(SCANNER.get_or_init(|| {
+        let source = RuleSource { name: "test.toml".to_owned(), text: RULE.to_owned() };
+        Arc::new(Scanner::new(Arc::new(RuleSet::load(&[source]).unwrap())))
+    }))
 }
 
 pub(super) fn key(n: usize) -> String {
@@ -287,8 +302,4 @@ pub(super) fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     io::Write::write_all(&mut encoder, bytes).unwrap();
     encoder.finish().unwrap()
-}
-
-fn make_scanner() -> Scanner {
-    domesday_engine::stub()
 }

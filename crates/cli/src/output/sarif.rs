@@ -1,0 +1,182 @@
+//! SARIF 2.1.0, written result by result.
+//!
+//! One run: the rules and the reasons (as notifications) come first, results follow, and what went
+//! wrong comes last, as notifications of the invocation. An object inside a container has no URI of
+//! its own, so its result names the outermost object, describes the way in as a logical location, and
+//! keeps its place in the result's properties: a region would claim lines of the container itself.
+
+use std::io::{self, Write};
+
+use domesday_model::{DatasourceId, JobStatus, Level, Location, Reason};
+use domesday_store::Problem;
+use serde_json::{Map, Value, json};
+
+use super::human::timestamp;
+use super::json::{reasons, write_json};
+use super::text::{self, Text};
+use super::{ReportMeta, ReportWriter, Row, RuleIndex, Sources, Summary, Tally};
+
+const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
+
+pub struct SarifWriter<'a, W> {
+    out: W,
+    meta: ReportMeta<'a>,
+    rules: RuleIndex<'a>,
+    any: bool,
+}
+
+impl<'a, W: Write> SarifWriter<'a, W> {
+    pub fn new(out: W, meta: ReportMeta<'a>) -> Self {
+        SarifWriter { out, meta, rules: RuleIndex::new(meta.rules), any: false }
+    }
+
+    fn driver(&self) -> Value {
+        let rule = |rule: &super::RuleInfo| {
+            json!({
+                "id": rule.id,
+                "shortDescription": { "text": rule.description },
+                "properties": { "category": rule.category.as_str(), "tags": ["security", rule.category.as_str()] },
+            })
+        };
+        let reason =
+            |reason: &Reason| json!({ "id": reason.as_str(), "shortDescription": { "text": reason.describe() } });
+        json!({
+            "name": "Domesday",
+            "version": self.meta.version,
+            "rules": self.meta.rules.iter().map(rule).collect::<Vec<_>>(),
+            "notifications": Reason::ALL.iter().map(reason).collect::<Vec<_>>(),
+        })
+    }
+
+    fn result(&self, row: &Row<'_>) -> Value {
+        let found = row.occurrence;
+        let mut location = location(found.datasource, &found.location, self.meta.sources);
+        let region = json!({
+            "startLine": found.position.line,
+            "startColumn": found.position.column,
+            "byteOffset": found.span.start,
+            "byteLength": found.span.end.saturating_sub(found.span.start),
+        });
+        let mut properties = Map::new();
+        properties.insert("category".into(), found.category.as_str().into());
+        properties.insert("score".into(), found.score.0.into());
+        properties.insert("confidence".into(), found.score.level().as_str().into());
+        properties.insert("reasons".into(), reasons(&found.reasons).into());
+        properties.insert("preview".into(), found.preview.as_str().into());
+        properties.insert("decoding".into(), found.decoding.clone().into());
+        properties.insert("datasource".into(), self.meta.sources.name(found.datasource).into());
+        if let Some(Text { text, hex }) = row.value.map(Text::of) {
+            properties.insert("value".into(), text.into());
+            properties.extend(hex.map(|hex| ("value_hex".to_owned(), hex.into())));
+        }
+        if found.location.nested.is_empty() {
+            location["physicalLocation"]["region"] = region;
+        } else {
+            properties.insert("nestedRegion".into(), region);
+        }
+        let message = format!("{}: {}", self.rules.description(&found.rule), found.preview);
+        let mut result = json!({
+            "ruleId": found.rule,
+            "level": match found.score.level() {
+                Level::High => "error",
+                Level::Medium => "warning",
+                Level::Low => "note",
+            },
+            "rank": found.score.0,
+            "message": { "text": literal(&message) },
+            "locations": [location],
+            "partialFingerprints": {
+                "domesdayFinding/v1": found.finding.to_string(),
+                "domesdayValue/v1": found.fingerprint.to_string(),
+            },
+            "properties": properties,
+        });
+        if let Some(index) = self.rules.position(&found.rule) {
+            result["ruleIndex"] = index.into();
+        }
+        result
+    }
+}
+
+impl<W: Write> ReportWriter for SarifWriter<'_, W> {
+    fn begin(&mut self) -> io::Result<()> {
+        write!(self.out, "{{\"$schema\":\"{SCHEMA}\",\"version\":\"2.1.0\",\"runs\":[{{\"tool\":{{\"driver\":")?;
+        let driver = self.driver();
+        write_json(&mut self.out, &driver)?;
+        self.out.write_all(b"},\n\"columnKind\":\"unicodeCodePoints\",\"automationDetails\":")?;
+        // The part before the slash is what services tell analyses of one commit apart by.
+        let details = json!({
+            "id": format!("domesday/{}", self.meta.job),
+            "description": { "text": literal(self.meta.description) },
+        });
+        write_json(&mut self.out, &details)?;
+        self.out.write_all(b",\n\"results\":[")
+    }
+
+    fn row(&mut self, row: &Row<'_>) -> io::Result<()> {
+        self.out.write_all(if self.any { b",\n" } else { b"\n" })?;
+        self.any = true;
+        let result = self.result(row);
+        write_json(&mut self.out, &result)
+    }
+
+    fn end(&mut self, summary: &Summary<'_>, _tally: &Tally) -> io::Result<()> {
+        let job = summary.job;
+        let sources = self.meta.sources;
+        let mut invocation = json!({
+            "executionSuccessful": matches!(job.status, JobStatus::Completed | JobStatus::PartiallyCompleted),
+            "startTimeUtc": timestamp(job.created_at_ms),
+            "toolExecutionNotifications":
+                summary.problems.iter().map(|problem| notification(problem, sources)).collect::<Vec<_>>(),
+        });
+        if let Some(finished) = job.finished_at_ms {
+            invocation["endTimeUtc"] = timestamp(finished).into();
+        }
+        self.out.write_all(b"\n],\n\"invocations\":[")?;
+        write_json(&mut self.out, &invocation)?;
+        self.out.write_all(b"]}]}\n")?;
+        self.out.flush()
+    }
+}
+
+fn location(datasource: DatasourceId, location: &Location, sources: &Sources) -> Value {
+    let mut out = json!({
+        "physicalLocation": { "artifactLocation": { "uri": text::uri(&sources.object_path(datasource, location)) } },
+    });
+    if let Some(innermost) = location.nested.last() {
+        out["logicalLocations"] = json!([{
+            "name": Text::of(&innermost.name).text,
+            "fullyQualifiedName": sources.exact(datasource, location).0,
+            "kind": "resource",
+        }]);
+    }
+    out
+}
+
+fn notification(problem: &Problem, sources: &Sources) -> Value {
+    let what = problem.reason.map_or(problem.status.as_str(), Reason::describe);
+    let separator = if problem.detail.is_empty() { "" } else { ": " };
+    let mut out = json!({
+        "level": "warning",
+        "message": { "text": literal(&format!("{}: {what}{separator}{}", problem.status.as_str(), problem.detail)) },
+        "locations": [location(problem.datasource, &problem.location, sources)],
+    });
+    if let Some(reason) = problem.reason {
+        out["descriptor"] = json!({ "id": reason.as_str() });
+    }
+    out
+}
+
+/// Text as a message holds it: braces would be placeholders, and brackets links.
+fn literal(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '{' | '}' => out.push(c),
+            '[' | ']' | '\\' => out.push('\\'),
+            _ => {}
+        }
+        out.push(c);
+    }
+    out
+}

@@ -1,0 +1,103 @@
+//! Findings for people: one heading per object, one line per finding, then the summary.
+//!
+//! Columns are sized from the rules before the first row, because rows are not held back to measure
+//! them. A rule's id and a path are never cut, so that they can be copied; previews are.
+
+use std::io::{self, Write};
+
+use domesday_model::{DatasourceId, Level, Location};
+use owo_colors::{OwoColorize, Style as Paint};
+use unicode_width::UnicodeWidthStr;
+
+use super::{ReportMeta, ReportWriter, Row, Style, Summary, Tally, text, write_summary};
+
+/// Columns of `line:column`, so that the colons of a group stand below each other.
+const LINE_WIDTH: usize = 6;
+const COLUMN_WIDTH: usize = 4;
+const LEVEL_WIDTH: usize = 6;
+/// Bounds of the rule column; a longer id moves the rest of its line.
+const RULE_WIDTH_MIN: usize = 12;
+const RULE_WIDTH_MAX: usize = 32;
+/// A preview has at least this many columns, however narrow the terminal.
+const PREVIEW_WIDTH_MIN: usize = 12;
+/// Characters of a value shown in the table; the other formats have all of it.
+const VALUE_SHOWN_MAX: usize = 1000;
+
+pub struct TableWriter<'a, W> {
+    out: W,
+    meta: ReportMeta<'a>,
+    rule_width: usize,
+    /// The object whose heading was written last.
+    heading: Option<(DatasourceId, Location)>,
+}
+
+impl<'a, W: Write> TableWriter<'a, W> {
+    pub fn new(out: W, meta: ReportMeta<'a>) -> Self {
+        let longest = meta.rules.iter().map(|rule| rule.id.width()).max().unwrap_or(0);
+        TableWriter { out, meta, rule_width: longest.clamp(RULE_WIDTH_MIN, RULE_WIDTH_MAX), heading: None }
+    }
+
+    fn heading(&mut self, datasource: DatasourceId, location: &Location) -> io::Result<()> {
+        if self.heading.as_ref().is_some_and(|(id, last)| *id == datasource && last == location) {
+            return Ok(());
+        }
+        if self.heading.is_some() {
+            writeln!(self.out)?;
+        }
+        let path = self.meta.sources.display(datasource, location);
+        writeln!(self.out, "{}", paint(self.meta.style, Paint::new().bold(), &path))?;
+        self.heading = Some((datasource, location.clone()));
+        Ok(())
+    }
+}
+
+impl<W: Write> ReportWriter for TableWriter<'_, W> {
+    fn begin(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn row(&mut self, row: &Row<'_>) -> io::Result<()> {
+        let (found, style) = (row.occurrence, self.meta.style);
+        self.heading(found.datasource, &found.location)?;
+        let (level, rule) = (found.score.level(), text::pad(&text::shown(&found.rule), self.rule_width));
+        let place = format!("{:>LINE_WIDTH$}:{:<COLUMN_WIDTH$}", found.position.line, found.position.column);
+        let taken = place.width() + 2 + LEVEL_WIDTH + 2 + rule.width() + 2;
+        let room = style.width.map_or(usize::MAX, |width| width.saturating_sub(taken).max(PREVIEW_WIDTH_MIN));
+        let shown = match row.value {
+            Some(value) => text::truncate(&text::shown_bytes(value), VALUE_SHOWN_MAX).into_owned(),
+            None => {
+                let via = if found.decoding.is_empty() { "" } else { "  via " };
+                let preview = format!("{}{via}{}", found.preview, found.decoding.join(" > "));
+                text::truncate(&text::shown(&preview), room).into_owned()
+            }
+        };
+        writeln!(
+            self.out,
+            "{}  {}  {rule}  {}",
+            paint(style, Paint::new().dimmed(), &place),
+            paint(style, level_paint(level), &text::pad(level.as_str(), LEVEL_WIDTH)),
+            shown.trim_end(),
+        )
+    }
+
+    fn end(&mut self, summary: &Summary<'_>, tally: &Tally) -> io::Result<()> {
+        if self.heading.is_some() {
+            writeln!(self.out)?;
+        }
+        write_summary(&mut self.out, summary, tally, self.meta.sources, self.meta.style)?;
+        self.out.flush()
+    }
+}
+
+pub fn level_paint(level: Level) -> Paint {
+    match level {
+        Level::High => Paint::new().red(),
+        Level::Medium => Paint::new().yellow(),
+        Level::Low => Paint::new().dimmed(),
+    }
+}
+
+/// A text in its paint, where there is colour at all.
+pub fn paint(style: Style, paint: Paint, text: &str) -> String {
+    if style.color { text.style(paint).to_string() } else { text.to_owned() }
+}

@@ -1,0 +1,38 @@
+//! What can go wrong when a data source is read.
+
+use std::io;
+
+use domesday_model::Reason;
+
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectorError {
+    /// This container cannot be listed; others may.
+    #[error("{detail}")]
+    Container { reason: Reason, detail: String },
+    /// The configuration is wrong; trying again will not help.
+    #[error("configuration of the {kind} data source: {detail}")]
+    Configuration { kind: &'static str, detail: String },
+    #[error("no connector for data sources of kind `{0}`; known: {1}")]
+    UnknownKind(String, String),
+}
+
+impl ConnectorError {
+    /// Why, in the words the book uses.
+    pub fn reason(&self) -> Reason {
+        match self {
+            ConnectorError::Container { reason, .. } => *reason,
+            ConnectorError::Configuration { .. } | ConnectorError::UnknownKind(..) => Reason::ReadError,
+        }
+    }
+
+    /// An IO error while `what` was read.
+    pub fn io(what: &str, error: &io::Error) -> ConnectorError {
+        let reason = match error.kind() {
+            io::ErrorKind::NotFound => Reason::Vanished,
+            io::ErrorKind::PermissionDenied => Reason::PermissionDenied,
+            io::ErrorKind::NotADirectory => Reason::Changed,
+            _ => Reason::ReadError,
+        };
+        ConnectorError::Container { reason, detail: format!("{what}: {error}") }
+    }
+}

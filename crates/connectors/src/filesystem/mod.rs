@@ -1,0 +1,97 @@
+//! Kind `filesystem`: a tree of files, or one file.
+//!
+//! Hidden and git-ignored files are listed like any other: secrets are where people do not look. What
+//! is narrowed is narrowed by the user, with `exclude`, `max_file_size` and `.domesdayignore` files.
+//! Everything is opened relative to the root and, unless links are followed, without passing through
+//! any symbolic link, so that a tree that changes under the scan cannot lead it elsewhere.
+
+mod config;
+mod ignores;
+mod listing;
+mod open;
+#[cfg(test)]
+mod tests;
+
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use domesday_connector::{Connector, ConnectorError, ConnectorFactory, Listing, Surroundings};
+use domesday_model::{ObjectKey, Reason, ResumePolicy};
+use domesday_scheduler::{ObjectError, OpenObject};
+
+pub use config::{FilesystemConfig, KIND};
+use ignores::Ignores;
+use open::Root;
+
+/// Makes connectors of kind `filesystem`.
+pub struct FilesystemFactory;
+
+impl ConnectorFactory for FilesystemFactory {
+    fn kind(&self) -> &'static str {
+        KIND
+    }
+
+    fn create(
+        &self,
+        configuration: &serde_json::Value,
+        surroundings: &Surroundings,
+    ) -> Result<Arc<dyn Connector>, ConnectorError> {
+        let config = FilesystemConfig::parse(configuration)?;
+        let ignores = Ignores::new(&config)?;
+        let own_state = surroundings.own_state.as_deref().and_then(open::identity);
+        Ok(Arc::new(Filesystem(Arc::new(Tree { root: Root::new(&config), ignores, own_state, config }))))
+    }
+}
+
+/// What listings of one tree share.
+struct Tree {
+    config: FilesystemConfig,
+    root: Root,
+    ignores: Ignores,
+    /// Device and inode of Domesday's own state folder.
+    own_state: Option<open::Identity>,
+}
+
+struct Filesystem(Arc<Tree>);
+
+#[async_trait]
+impl Connector for Filesystem {
+    fn resume_policy(&self) -> ResumePolicy {
+        ResumePolicy::ExcludeStaged
+    }
+
+    async fn list(&self, container: &ObjectKey, _: Option<&str>) -> Result<Box<dyn Listing>, ConnectorError> {
+        listing::begin(&self.0, container)
+    }
+
+    fn open(&self, object: &ObjectKey) -> Result<OpenObject, ObjectError> {
+        let file = self.0.root.open_file(object).map_err(|error| open_error(&error))?;
+        let metadata = file.metadata()?;
+        if !metadata.is_file() {
+            return Err(ObjectError::new(Reason::Changed, "no longer a regular file"));
+        }
+        let file = Arc::new(file);
+        Ok(OpenObject {
+            reader: Box::new(open::SharedFile(Arc::clone(&file))),
+            random: Some(file),
+            size: Some(metadata.len()),
+        })
+    }
+
+    fn display(&self, object: &ObjectKey) -> String {
+        let root = self.0.config.root.as_os_str().as_bytes();
+        let joined = match root {
+            b"/" => ObjectKey::new([b"/", object.as_bytes()].concat()),
+            root => ObjectKey::new(root).join(object.as_bytes()),
+        };
+        joined.to_string()
+    }
+}
+
+fn open_error(error: &std::io::Error) -> ObjectError {
+    match ConnectorError::io("open", error) {
+        ConnectorError::Container { reason, detail } => ObjectError::new(reason, detail),
+        other => ObjectError::new(Reason::ReadError, other.to_string()),
+    }
+}

@@ -1,1 +1,0 @@
-//! Tests of the crate as its users see it.

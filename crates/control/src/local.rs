@@ -1,0 +1,116 @@
+//! Everything in one process: an orchestrator and a worker on the embedded book, until a master job has
+//! come to rest. The same services as in a fleet; only their wiring is here.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use domesday_connector::{Registry, Surroundings};
+use domesday_model::{MasterJobId, ProcessId};
+use domesday_scheduler::ScanCore;
+use domesday_store::{FanOutPolicy, MasterJob, Store, StoreError};
+
+use crate::orchestrator::{Orchestrator, OrchestratorConfig};
+use crate::progress::Progress;
+use crate::rules::RuleCache;
+use crate::stop::{Stop, StopSignal};
+use crate::worker::{Worker, WorkerConfig};
+use crate::ControlError;
+use crate::relay::log_events;
+
+/// The node group of a single process.
+pub const LOCAL_GROUP: &str = "local";
+
+const LEASE: Duration = Duration::from_secs(30);
+const REAP_INTERVAL: Duration = Duration::from_secs(5);
+/// Without another process to take it over, a slow object is better left alone.
+const TASK_DEADLINE: Duration = Duration::from_secs(24 * 3_600);
+const STALL_THRESHOLD: Duration = Duration::from_secs(600);
+
+#[derive(Clone, Debug)]
+pub struct LocalConfig {
+    pub enumerators: usize,
+    pub packets: usize,
+}
+
+/// The parts a local run is made of.
+pub struct Local {
+    pub store: Arc<dyn Store>,
+    pub registry: Registry,
+    pub surroundings: Surroundings,
+    pub core: Arc<ScanCore>,
+    pub rules: RuleCache,
+    pub progress: Arc<Progress>,
+    /// Names for this start of the orchestrator and the worker.
+    pub ids: (ProcessId, ProcessId),
+    pub config: LocalConfig,
+}
+
+/// Runs until the master job has ended, or `stop` is asked for; how the job stands then.
+pub async fn run_local(local: Local, master: MasterJobId, mut stop: Stop) -> Result<MasterJob, ControlError> {
+    let store = Arc::clone(&local.store);
+    let (halt, halted) = StopSignal::new();
+    let orchestrator = Orchestrator::new(
+        Arc::clone(&store),
+        local.ids.0,
+        OrchestratorConfig {
+            node_group: LOCAL_GROUP.into(),
+            lease: LEASE,
+            reap_interval: REAP_INTERVAL,
+            task_deadline: TASK_DEADLINE,
+            stall_threshold: STALL_THRESHOLD,
+            fan_out: FanOutPolicy { ready_low: local.config.packets as u32 },
+        },
+    );
+    let mut settled = orchestrator.settled();
+    let worker = Worker::new(
+        Arc::clone(&store),
+        local.ids.1,
+        WorkerConfig {
+            node_group: LOCAL_GROUP.into(),
+            lease: LEASE,
+            enumerators: local.config.enumerators,
+            packets: local.config.packets,
+        },
+        local.registry,
+        local.surroundings,
+        local.core,
+        local.rules,
+        local.progress,
+    );
+    let wait = async {
+        loop {
+            settled.mark_unchanged();
+            if find(store.as_ref(), master).await?.status.is_final() || stop.is_asked() {
+                halt.stop();
+                return Ok::<(), ControlError>(());
+            }
+            tokio::select! {
+                _ = settled.changed() => {}
+                () = stop.asked() => {}
+            }
+        }
+    };
+    let orchestrate = async {
+        let ran = orchestrator.run(halted.clone()).await;
+        halt.stop();
+        ran
+    };
+    let work = async {
+        let ran = worker.run(halted.clone()).await;
+        halt.stop();
+        ran
+    };
+    tokio::try_join!(orchestrate, work, async {
+        tokio::select! {
+            waited = wait => waited,
+            () = { let mut halted = halted.clone(); async move { halted.asked().await } } => Ok(()),
+        }
+    })?;
+    log_events(store.as_ref()).await?;
+    find(store.as_ref(), master).await
+}
+
+async fn find(store: &dyn Store, master: MasterJobId) -> Result<MasterJob, ControlError> {
+    let found = store.master_job(master).await?;
+    Ok(found.ok_or_else(|| StoreError::Damaged(format!("master job {master} is missing")))?)
+}

@@ -1,0 +1,54 @@
+//! How far a scan is, for showing it. Nothing here decides anything: the book does.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Counters that the worker adds to as it goes. Relaxed: each is only ever shown.
+#[derive(Debug, Default)]
+pub struct Progress {
+    pub(crate) objects_listed: AtomicU64,
+    pub(crate) bytes_listed: AtomicU64,
+    pub(crate) objects_done: AtomicU64,
+    pub(crate) findings: AtomicU64,
+    pub(crate) listing_nanos: AtomicU64,
+    pub(crate) enumerating: AtomicU64,
+    pub(crate) listing_done: AtomicBool,
+}
+
+/// The counters at one moment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ProgressSnapshot {
+    pub objects_listed: u64,
+    pub bytes_listed: u64,
+    pub objects_done: u64,
+    pub findings: u64,
+    /// Time spent listing, over all threads.
+    pub listing: Duration,
+    /// No enumeration is under way, as far as this process can see.
+    pub listing_done: bool,
+}
+
+impl Progress {
+    pub fn snapshot(&self) -> ProgressSnapshot {
+        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        ProgressSnapshot {
+            objects_listed: get(&self.objects_listed),
+            bytes_listed: get(&self.bytes_listed),
+            objects_done: get(&self.objects_done),
+            findings: get(&self.findings),
+            listing: Duration::from_nanos(get(&self.listing_nanos)),
+            listing_done: self.listing_done.load(Ordering::Relaxed),
+        }
+    }
+
+    /// What earlier processes had done of the same job.
+    pub fn start_from(&self, objects_listed: u64, bytes_listed: u64, objects_done: u64) {
+        self.objects_listed.store(objects_listed, Ordering::Relaxed);
+        self.bytes_listed.store(bytes_listed, Ordering::Relaxed);
+        self.objects_done.store(objects_done, Ordering::Relaxed);
+    }
+
+    pub(crate) fn add(counter: &AtomicU64, by: u64) {
+        counter.fetch_add(by, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,64 @@
+//! Raw values, when the user asks for them. They are not in the book, so the objects that have findings
+//! are read again, and each value is matched to its finding by span, rule and fingerprint.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use domesday_connector::Connector;
+use domesday_engine::Scanner;
+use domesday_model::{FindingDraft, Fingerprint, Location, ObjectKey, ObjectReport, ScanOptions, Span, VersionMarks};
+use domesday_scheduler::{Packet, PacketTotals, ResultSink, ScanCore};
+use domesday_store::PacketObject;
+use tokio::sync::oneshot;
+
+use crate::worker::{PacketSource, packet_options};
+
+/// Which occurrence a value belongs to.
+pub type RevealKey = (Location, Span, String, Fingerprint);
+
+/// The values found in one object of a data source, nested ones included.
+pub async fn reveal(
+    core: &ScanCore,
+    scanner: Arc<Scanner>,
+    connector: Arc<dyn Connector>,
+    options: &ScanOptions,
+    key: ObjectKey,
+) -> HashMap<RevealKey, Vec<u8>> {
+    let (done, ended) = oneshot::channel();
+    let values = Arc::new(Mutex::new(HashMap::new()));
+    let sink = Revealed { values: Arc::clone(&values), done: Mutex::new(Some(done)) };
+    let objects = vec![PacketObject { key, size: 0, marks: VersionMarks::default() }];
+    let mut options = packet_options(options);
+    options.reveal = true;
+    core.submit(Packet {
+        source: Arc::new(PacketSource { connector, objects, source_id: 0 }),
+        sink: Arc::new(sink),
+        scanner,
+        options,
+    });
+    // A core that went away reveals nothing; the report then says that the value is not to be had.
+    let _ = ended.await;
+    std::mem::take(&mut *values.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+struct Revealed {
+    values: Arc<Mutex<HashMap<RevealKey, Vec<u8>>>>,
+    done: Mutex<Option<oneshot::Sender<()>>>,
+}
+
+impl ResultSink for Revealed {
+    fn findings(&self, _: Vec<FindingDraft>) {}
+
+    fn object(&self, _: ObjectReport) {}
+
+    fn packet_done(&self, _: PacketTotals) {
+        if let Some(done) = self.done.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            let _ = done.send(());
+        }
+    }
+
+    fn reveal(&self, finding: &FindingDraft, value: &[u8]) {
+        let key = ((*finding.location).clone(), finding.span, finding.rule.to_string(), finding.fingerprint);
+        self.values.lock().unwrap_or_else(PoisonError::into_inner).insert(key, value.to_vec());
+    }
+}

@@ -1,0 +1,192 @@
+//! Classification of one packet: its objects through the scan core, their results into the book.
+//!
+//! Crash argument: results are staged under (task, claim) and become visible with the one fenced verb
+//! that completes the task. If its answer is lost, the done row tells whether it was this claim's.
+
+use std::sync::Arc;
+
+use domesday_connector::Connector;
+use domesday_content::Limits;
+use domesday_model::{FindingDraft, ObjectReport, ScanOptions, Score};
+use domesday_scheduler::{
+    CursorState, EnumCursor, ObjectDescriptor, ObjectError, ObjectSource, OpenObject, Packet, PacketHandle,
+    PacketOptions, PacketTotals, ResultSink,
+};
+use domesday_store::{PacketObject, ResultBatch, StoreError, TaskTotals, WorkPacket};
+use tokio::sync::mpsc;
+
+use super::{PacketError, Worker};
+use crate::progress::Progress;
+use crate::stop::Stop;
+
+/// Results held before they are staged.
+const RESULT_BATCH_MAX: usize = 2_000;
+/// Messages of a packet on their way from the scan core; beyond that its threads wait.
+const RESULTS_AHEAD: usize = 64;
+/// Bytes of nested archives held in memory at once, per object.
+const NESTED_BUFFER_MAX: u64 = 64 << 20;
+
+pub(super) async fn classify(worker: &Worker, packet: &WorkPacket, mut halt: Stop) -> Result<(), PacketError> {
+    let objects = worker.store.packet_objects(packet).await?;
+    let connector = worker.connector(&packet.datasource)?;
+    let scanner = worker.rules.scanner(worker.store.as_ref(), packet.rule_set).await;
+    let scanner = scanner.map_err(|error| PacketError::Permanent(error.to_string()))?;
+    let (sink, mut results) = Sink::new();
+    let source = PacketSource { connector, objects, source_id: packet.datasource.id.0 };
+    let options = packet_options(&packet.options);
+    let handle = worker.core.submit(Packet { source: Arc::new(source), sink: Arc::new(sink), scanner, options });
+    let mut staging = Staging { worker, packet, batch: ResultBatch::default(), sequence: 0 };
+    let mut cancelled = false;
+    let totals = loop {
+        let message = tokio::select! {
+            message = results.recv() => message,
+            () = halt.asked(), if !cancelled => {
+                cancelled = true;
+                handle.cancel();
+                continue;
+            }
+        };
+        match message {
+            Some(Message::Findings(findings)) => {
+                Progress::add(&worker.progress.findings, findings.len() as u64);
+                staging.batch.findings.extend(findings);
+            }
+            Some(Message::Object(report)) => staging.batch.objects.push(report),
+            Some(Message::Done(totals)) => break totals,
+            None => return Err(PacketError::Retry("the scan core dropped the packet".into())),
+        }
+        if let Err(error) = staging.stage_if_full().await {
+            drain(&handle, results).await;
+            return Err(error);
+        }
+    };
+    if totals.cancelled {
+        return Err(PacketError::Stopped);
+    }
+    if let Some(failure) = totals.failure {
+        return Err(PacketError::Retry(failure.to_string()));
+    }
+    Progress::add(&worker.progress.objects_done, totals.objects);
+    staging.complete(&totals).await
+}
+
+/// Lets the scan core finish with a packet whose results nobody wants any more.
+async fn drain(handle: &PacketHandle, mut results: mpsc::Receiver<Message>) {
+    handle.cancel();
+    while results.recv().await.is_some() {}
+}
+
+pub(crate) fn packet_options(options: &ScanOptions) -> PacketOptions {
+    PacketOptions {
+        min_score: Score(0),
+        occurrence_cap: options.occurrence_cap as usize,
+        limits: Limits {
+            max_depth: options.max_depth,
+            max_entries: options.max_entries,
+            max_unpacked_bytes: options.max_unpacked_bytes,
+            max_inflation: options.max_inflation,
+            max_buffered: NESTED_BUFFER_MAX,
+        },
+        reveal: false,
+    }
+}
+
+/// Results on their way into the book.
+struct Staging<'a> {
+    worker: &'a Worker,
+    packet: &'a WorkPacket,
+    batch: ResultBatch,
+    /// How many results were staged before the batch.
+    sequence: u64,
+}
+
+impl Staging<'_> {
+    async fn stage_if_full(&mut self) -> Result<(), PacketError> {
+        if self.batch.len() < RESULT_BATCH_MAX {
+            return Ok(());
+        }
+        let batch = std::mem::take(&mut self.batch);
+        let count = batch.len() as u64;
+        self.worker.store.stage_results(&self.packet.claim, self.sequence, batch).await?;
+        self.sequence += count;
+        Ok(())
+    }
+
+    async fn complete(self, totals: &PacketTotals) -> Result<(), PacketError> {
+        let claim = self.packet.claim;
+        let totals =
+            TaskTotals { objects: totals.objects, nested: totals.nested_objects, bytes: totals.bytes_scanned };
+        match self.worker.store.complete_classification(&claim, self.sequence, self.batch, totals).await {
+            // Done under this very claim: the answer was lost, not the work.
+            Err(StoreError::CommitUnknown(_)) if self.worker.store.is_done(&claim).await? => Ok(()),
+            completed => Ok(completed?),
+        }
+    }
+}
+
+/// A packet's objects, as the scan core asks for them.
+pub(crate) struct PacketSource {
+    pub connector: Arc<dyn Connector>,
+    pub objects: Vec<PacketObject>,
+    pub source_id: i64,
+}
+
+impl ObjectSource for PacketSource {
+    fn enumerate(
+        &self,
+        cursor: &mut EnumCursor,
+        max: usize,
+        out: &mut Vec<ObjectDescriptor>,
+    ) -> Result<(), ObjectError> {
+        let from = match cursor {
+            EnumCursor::Continue(state) => match state.as_ref() {
+                CursorState::Offset(offset) => *offset as usize,
+                _ => 0,
+            },
+            _ => 0,
+        };
+        let to = (from + max).min(self.objects.len());
+        out.extend(self.objects[from..to].iter().enumerate().map(|(index, object)| ObjectDescriptor {
+            path: object.key.clone(),
+            size_hint: Some(object.size),
+            object_id: (from + index) as u64,
+            source_id: self.source_id,
+        }));
+        *cursor = if to == self.objects.len() { EnumCursor::Done } else { EnumCursor::offset(to as u64) };
+        Ok(())
+    }
+
+    fn open(&self, object: &ObjectDescriptor) -> Result<OpenObject, ObjectError> {
+        self.connector.open(&object.path)
+    }
+}
+
+enum Message {
+    Findings(Vec<FindingDraft>),
+    Object(ObjectReport),
+    Done(PacketTotals),
+}
+
+/// Hands results over to the packet's async side. A receiver that is gone has no use for them.
+struct Sink(mpsc::Sender<Message>);
+
+impl Sink {
+    fn new() -> (Sink, mpsc::Receiver<Message>) {
+        let (sender, receiver) = mpsc::channel(RESULTS_AHEAD);
+        (Sink(sender), receiver)
+    }
+}
+
+impl ResultSink for Sink {
+    fn findings(&self, findings: Vec<FindingDraft>) {
+        let _ = self.0.blocking_send(Message::Findings(findings));
+    }
+
+    fn object(&self, report: ObjectReport) {
+        let _ = self.0.blocking_send(Message::Object(report));
+    }
+
+    fn packet_done(&self, totals: PacketTotals) {
+        let _ = self.0.blocking_send(Message::Done(totals));
+    }
+}

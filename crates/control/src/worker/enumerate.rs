@@ -1,0 +1,300 @@
+//! Enumeration of one packet: its containers one by one in sorted order, one level deep, each committed
+//! as a unit.
+//!
+//! Crash argument: a unit is committed by one verb, or staged batch by batch and then flipped by one. A
+//! claim that comes after finds committed units and skips them, and a staging one and goes on with it as
+//! the connector's resume policy says. Nothing is listed into a unit twice.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::RangeInclusive;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use domesday_connector::{Connector, ConnectorError, Listing};
+use domesday_model::{ObjectKey, RecordKind, ResumePolicy, UnitRecord, UnitStatus};
+use domesday_store::{StageBatch, Store, UnitListing, UnitOutcome, UnitState, WorkPacket};
+
+use super::{PacketError, Worker};
+use crate::progress::Progress;
+use crate::stop::Stop;
+
+/// Entries per batch; a container with more is staged.
+const BATCH_MAX: usize = 1_000;
+/// Small units that share a commit, at most.
+const UNITS_PER_COMMIT: usize = 64;
+/// How long a listed unit waits for others to share its commit, at most.
+const COMMIT_DELAY: Duration = Duration::from_millis(20);
+/// Hashes of one exclusion list, at most; a longer one is applied in passes.
+const EXCLUSION_MAX: i64 = 1_000_000;
+
+pub(super) async fn enumerate(worker: &Worker, packet: &WorkPacket, halt: Stop) -> Result<(), PacketError> {
+    worker.progress.enumerating.fetch_add(1, Ordering::Relaxed);
+    let outcome = Enumeration::new(worker, packet, halt)?.run().await;
+    let left = worker.progress.enumerating.fetch_sub(1, Ordering::Relaxed) - 1;
+    worker.progress.listing_done.store(left == 0, Ordering::Relaxed);
+    outcome
+}
+
+struct Enumeration<'a> {
+    worker: &'a Worker,
+    store: &'a dyn Store,
+    packet: &'a WorkPacket,
+    connector: std::sync::Arc<dyn Connector>,
+    halt: Stop,
+    /// Listed whole, and not committed yet.
+    listed: Vec<UnitListing>,
+    listed_records: usize,
+    listed_since: Instant,
+}
+
+impl<'a> Enumeration<'a> {
+    fn new(worker: &'a Worker, packet: &'a WorkPacket, halt: Stop) -> Result<Self, PacketError> {
+        Ok(Enumeration {
+            worker,
+            store: worker.store.as_ref(),
+            packet,
+            connector: worker.connector(&packet.datasource)?,
+            halt,
+            listed: Vec::new(),
+            listed_records: 0,
+            listed_since: Instant::now(),
+        })
+    }
+
+    async fn run(mut self) -> Result<(), PacketError> {
+        let containers = self.store.packet_containers(self.packet).await?;
+        let begun = self.store.task_units(&self.packet.claim).await?;
+        let begun: HashMap<ObjectKey, UnitState> = begun.into_iter().map(|unit| (unit.key.clone(), unit)).collect();
+        for container in containers {
+            if self.halt.is_asked() {
+                self.commit().await?;
+                return Err(PacketError::Stopped);
+            }
+            match begun.get(&container) {
+                Some(unit) if unit.status != UnitStatus::Staging => {}
+                Some(unit) => self.resume(unit).await?,
+                None => self.list(container).await?,
+            }
+            let full = self.listed.len() >= UNITS_PER_COMMIT || self.listed_records >= BATCH_MAX;
+            if full || (!self.listed.is_empty() && self.listed_since.elapsed() >= COMMIT_DELAY) {
+                self.commit().await?;
+            }
+        }
+        self.commit().await?;
+        Ok(self.store.complete_enumeration(&self.packet.claim).await?)
+    }
+
+    /// Lists a container from its beginning.
+    async fn list(&mut self, container: ObjectKey) -> Result<(), PacketError> {
+        let mut listing = match self.open(&container, None).await {
+            Ok(listing) => listing,
+            Err(error) => return self.fail(container, &error),
+        };
+        let first = match self.next(listing.as_mut()).await {
+            Ok(batch) => batch,
+            Err(error) => return self.fail(container, &error),
+        };
+        // A short batch may be the last one or not: only an empty one is the end.
+        let second = match self.next(listing.as_mut()).await {
+            Ok(batch) => batch,
+            Err(error) => return self.fail(container, &error),
+        };
+        if second.is_empty() {
+            self.push(UnitListing { key: container, outcome: UnitOutcome::Listed(first) });
+            return Ok(());
+        }
+        self.stage(container, listing, 0, vec![first, second], None).await
+    }
+
+    /// Goes on with a container that an earlier claim had begun.
+    async fn resume(&mut self, unit: &UnitState) -> Result<(), PacketError> {
+        tracing::info!(task_id = %self.packet.claim.task, container = %unit.key, records = unit.records, "listing resumed");
+        match self.connector.resume_policy() {
+            ResumePolicy::ExcludeStaged => self.resume_excluding(unit).await,
+            ResumePolicy::FromResumePoint => {
+                let listing = match self.open(&unit.key, unit.resume_point.as_deref()).await {
+                    Ok(listing) => listing,
+                    Err(error) => return self.fail(unit.key.clone(), &error),
+                };
+                self.stage(unit.key.clone(), listing, unit.records, Vec::new(), None).await
+            }
+            ResumePolicy::ClearAndRelist => {
+                self.store.clear_unit(&self.packet.claim, unit.unit).await?;
+                let listing = match self.open(&unit.key, None).await {
+                    Ok(listing) => listing,
+                    Err(error) => return self.fail(unit.key.clone(), &error),
+                };
+                self.stage(unit.key.clone(), listing, 0, Vec::new(), None).await
+            }
+        }
+    }
+
+    /// Lists again and leaves out what is staged. Each pass looks at one range of hashes, so that the
+    /// exclusion list stays small however much is staged.
+    async fn resume_excluding(&mut self, unit: &UnitState) -> Result<(), PacketError> {
+        let mut next_sequence = unit.records;
+        let passes = hash_ranges(unit.records);
+        let last = passes.len() - 1;
+        for (index, range) in passes.into_iter().enumerate() {
+            let staged: HashSet<[u8; 16]> =
+                self.store.staged_hashes(unit.unit, range.clone()).await?.into_iter().collect();
+            let listing = match self.open(&unit.key, None).await {
+                Ok(listing) => listing,
+                Err(error) => return self.fail(unit.key.clone(), &error),
+            };
+            let exclusion = Exclusion { staged, range, is_last: index == last };
+            next_sequence = self.stage_from(unit.key.clone(), listing, next_sequence, Vec::new(), Some(exclusion)).await?;
+        }
+        Ok(())
+    }
+
+    async fn stage(
+        &mut self,
+        container: ObjectKey,
+        listing: Box<dyn Listing>,
+        first_sequence: i64,
+        batches: Vec<Vec<UnitRecord>>,
+        exclusion: Option<Exclusion>,
+    ) -> Result<(), PacketError> {
+        self.stage_from(container, listing, first_sequence, batches, exclusion).await.map(|_| ())
+    }
+
+    /// Stages the rest of a listing batch by batch and commits the unit; the next free sequence number.
+    async fn stage_from(
+        &mut self,
+        container: ObjectKey,
+        mut listing: Box<dyn Listing>,
+        first_sequence: i64,
+        batches: Vec<Vec<UnitRecord>>,
+        exclusion: Option<Exclusion>,
+    ) -> Result<i64, PacketError> {
+        // Units commit in order: what was listed before this one goes first.
+        self.commit().await?;
+        let claim = self.packet.claim;
+        let (mut sequence, mut waiting, mut unit) = (first_sequence, batches.into_iter(), None);
+        loop {
+            let mut records = match waiting.next() {
+                Some(batch) => batch,
+                None => match self.next(listing.as_mut()).await {
+                    Ok(batch) => batch,
+                    Err(error) => {
+                        self.fail(container, &error)?;
+                        return Ok(sequence);
+                    }
+                },
+            };
+            let ended = records.is_empty();
+            if let Some(exclusion) = &exclusion {
+                records.retain(|record| exclusion.wants(record));
+            }
+            if !records.is_empty() || (ended && unit.is_none()) {
+                self.count(&records);
+                let count = records.len() as i64;
+                let resume_point = listing.resume_point();
+                let batch = StageBatch { key: container.clone(), first_sequence: sequence, records, resume_point };
+                unit = Some(self.store.stage_unit(&claim, batch).await?);
+                sequence += count;
+            }
+            if ended {
+                break;
+            }
+            if self.halt.is_asked() {
+                return Err(PacketError::Stopped);
+            }
+        }
+        if let Some(unit) = unit
+            && exclusion.is_none_or(|exclusion| exclusion.is_last)
+        {
+            self.store.commit_staged(&claim, unit).await?;
+        }
+        Ok(sequence)
+    }
+
+    async fn open(&self, container: &ObjectKey, resume_point: Option<&str>) -> Result<Box<dyn Listing>, ConnectorError> {
+        let begun = Instant::now();
+        let listing = self.connector.list(container, resume_point).await;
+        self.count_time(begun);
+        listing
+    }
+
+    async fn next(&self, listing: &mut dyn Listing) -> Result<Vec<UnitRecord>, ConnectorError> {
+        let begun = Instant::now();
+        let batch = listing.next_batch(BATCH_MAX).await;
+        self.count_time(begun);
+        batch
+    }
+
+    fn fail(&mut self, container: ObjectKey, error: &ConnectorError) -> Result<(), PacketError> {
+        tracing::warn!(task_id = %self.packet.claim.task, %container, %error, "container not listed");
+        let outcome = UnitOutcome::Failed { reason: error.reason(), detail: error.to_string() };
+        self.push(UnitListing { key: container, outcome });
+        Ok(())
+    }
+
+    fn push(&mut self, listing: UnitListing) {
+        if self.listed.is_empty() {
+            self.listed_since = Instant::now();
+        }
+        if let UnitOutcome::Listed(records) = &listing.outcome {
+            self.count(records);
+            self.listed_records += records.len();
+        }
+        self.listed.push(listing);
+    }
+
+    async fn commit(&mut self) -> Result<(), PacketError> {
+        if !self.listed.is_empty() {
+            self.listed_records = 0;
+            self.store.commit_units(&self.packet.claim, std::mem::take(&mut self.listed)).await?;
+        }
+        Ok(())
+    }
+
+    fn count(&self, records: &[UnitRecord]) {
+        let files = records.iter().filter(|record| record.kind == RecordKind::File);
+        let (count, bytes) = files.fold((0, 0u64), |(n, sum), file| (n + 1, sum.saturating_add(file.size)));
+        Progress::add(&self.worker.progress.objects_listed, count);
+        Progress::add(&self.worker.progress.bytes_listed, bytes);
+    }
+
+    fn count_time(&self, begun: Instant) {
+        let nanos = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        Progress::add(&self.worker.progress.listing_nanos, nanos);
+    }
+}
+
+/// What one pass over a container that is staged in part leaves out.
+struct Exclusion {
+    staged: HashSet<[u8; 16]>,
+    /// First bytes of the hashes this pass looks at.
+    range: RangeInclusive<u8>,
+    is_last: bool,
+}
+
+impl Exclusion {
+    fn wants(&self, record: &UnitRecord) -> bool {
+        let hash = ObjectKey::hash128(&record.name);
+        self.range.contains(&hash[0]) && !self.staged.contains(&hash)
+    }
+}
+
+/// Ranges of first bytes, so many that none holds more than [`EXCLUSION_MAX`] of `staged` hashes (which
+/// are evenly spread).
+fn hash_ranges(staged: i64) -> Vec<RangeInclusive<u8>> {
+    let passes = (staged / EXCLUSION_MAX + 1).clamp(1, 256) as u32;
+    (0..passes).map(|i| (256 * i / passes) as u8..=(256 * (i + 1) / passes - 1) as u8).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hash_ranges_cover_every_byte_once() {
+        for staged in [0, 1, EXCLUSION_MAX, 3 * EXCLUSION_MAX, 1_000 * EXCLUSION_MAX] {
+            let covered: Vec<u8> = hash_ranges(staged).into_iter().flatten().collect();
+            assert_eq!(covered, (0..=255).collect::<Vec<u8>>());
+        }
+        assert_eq!(hash_ranges(EXCLUSION_MAX - 1).len(), 1);
+    }
+}

@@ -1,0 +1,84 @@
+//! A scan in chunks of any size gives exactly the matches of the whole, once each, for every built-in rule.
+
+use std::sync::{Arc, LazyLock};
+
+use domesday_engine::{Chunk, LOOKAHEAD, LOOKBEHIND, Match, RuleSet, Scanner, Scratch};
+use proptest::prelude::*;
+
+static SCANNER: LazyLock<Scanner> = LazyLock::new(|| {
+    let rules = RuleSet::builtin().unwrap_or_else(|errors| panic!("{errors}"));
+    Scanner::new(Arc::new(rules))
+});
+
+fn scan_in_chunks(bytes: &[u8], size: usize, scratch: &mut Scratch) -> Vec<Match> {
+    let mut all = Vec::new();
+    let mut start = 0;
+    while start < bytes.len() {
+        let end = (start + size).min(bytes.len());
+        let from = start.saturating_sub(LOOKBEHIND);
+        let to = (end + LOOKAHEAD).min(bytes.len());
+        let mut found = Vec::new();
+        let chunk = Chunk { bytes: &bytes[from..to], accept: start - from..end - from, path: b"" };
+        SCANNER.scan(&chunk, scratch, &mut found);
+        all.extend(found.into_iter().map(|found| Match {
+            span: found.span.start + from..found.span.end + from,
+            ..found
+        }));
+        start = end;
+    }
+    all
+}
+
+/// A text of examples with noise between: blanks, quotes, halves of examples, digits, bytes that are no UTF-8.
+fn text() -> impl Strategy<Value = Vec<u8>> {
+    let examples: Vec<Vec<u8>> = SCANNER
+        .rules()
+        .rules()
+        .iter()
+        .flat_map(|rule| rule.positive.iter().chain(&rule.negative))
+        .map(|example| example.clone().into_bytes())
+        .collect();
+    let example = prop::sample::select(examples);
+    let cut = (example.clone(), any::<prop::sample::Index>()).prop_map(|(mut example, at)| {
+        example.truncate(at.index(example.len() + 1));
+        example
+    });
+    let noise = prop_oneof![
+        Just(b" ".to_vec()),
+        Just(b"\n".to_vec()),
+        Just(b"\"".to_vec()),
+        Just(b"domesday:ignore".to_vec()),
+        "[a-z0-9=:@. -]{0,80}".prop_map(String::into_bytes),
+        "([0-9]{1,4}[ -]){0,60}".prop_map(String::into_bytes),
+        proptest::collection::vec(any::<u8>(), 0..40),
+        (any::<u8>(), 0usize..6000).prop_map(|(byte, len)| vec![byte; len]),
+    ];
+    let piece = prop_oneof![4 => example, 1 => cut, 5 => noise];
+    proptest::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn chunked_equals_whole(text in text(), size in prop_oneof![16usize..200, 200usize..9000, Just(1 << 20)]) {
+        let mut scratch = Scratch::new();
+        let mut whole = Vec::new();
+        SCANNER.scan(&Chunk::whole(&text, b""), &mut scratch, &mut whole);
+        // Tiny chunks of a long text are many scans of the same neighbourhood: enough of them is enough.
+        let size = size.max(text.len() / 64);
+        prop_assert_eq!(scan_in_chunks(&text, size, &mut scratch), whole);
+    }
+}
+
+#[test]
+fn every_rule_is_found_once_when_cut_at_every_byte() {
+    let mut scratch = Scratch::new();
+    for rule in SCANNER.rules().rules() {
+        let text = format!("\n{}\n", rule.positive[0]).into_bytes();
+        let mut whole = Vec::new();
+        SCANNER.scan(&Chunk::whole(&text, b""), &mut scratch, &mut whole);
+        let step = (text.len() / 64).max(1);
+        assert_eq!(scan_in_chunks(&text, step, &mut scratch), whole, "{}", rule.id);
+    }
+}

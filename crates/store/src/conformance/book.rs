@@ -1,0 +1,349 @@
+//! What cases are written with: a book under test, jobs brought to where a case begins, and builders of
+//! what goes into verbs.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use domesday_model::{
+    Category, Command, DatasourceSpec, Fingerprint, FindingDraft, JobConfiguration, JobStatus, Location, MasterJobId,
+    ObjectKey, ObjectReport, ObjectStatus, Position, ProcessId, Reason, RecordKind, RuleSetHash, ScanOptions, Score,
+    Span, TaskType, UnitRecord, VersionMarks,
+};
+
+use super::Harness;
+use crate::types::*;
+use crate::verbs::Store;
+
+/// The node group of cases that need only one.
+pub(super) const GROUP: &str = "main";
+/// How long the processes of a case live without renewal.
+pub(super) const LEASE: Duration = Duration::from_secs(30);
+/// How long a task may go without progress.
+pub(super) const DEADLINE: Duration = Duration::from_secs(600);
+/// Cuts packs whether they are full or not.
+pub(super) const FLUSH: FanOutPolicy = FanOutPolicy { ready_low: u32::MAX };
+/// Cuts full packs only.
+pub(super) const FULL_ONLY: FanOutPolicy = FanOutPolicy { ready_low: 0 };
+pub(super) const RULES: RuleSetHash = RuleSetHash([7; 16]);
+
+/// The book under test.
+#[derive(Clone)]
+pub struct Book {
+    harness: Arc<dyn Harness>,
+    ids: Arc<AtomicU64>,
+}
+
+impl Book {
+    pub fn new(harness: Arc<dyn Harness>) -> Book {
+        Book { harness, ids: Arc::new(AtomicU64::new(1)) }
+    }
+
+    pub(super) fn store(&self) -> Arc<dyn Store> {
+        self.harness.store()
+    }
+
+    pub(super) async fn reopen(&self) {
+        self.harness.reopen().await;
+    }
+
+    pub(super) fn advance(&self, by: Duration) {
+        self.harness.advance(by);
+    }
+
+    pub(super) fn lose_answer(&self, verb: &'static str, committed: bool) {
+        self.harness.lose_answer(verb, committed);
+    }
+
+    /// An id that this case has not used.
+    pub(super) fn id(&self) -> [u8; 16] {
+        u128::from(self.ids.fetch_add(1, Ordering::Relaxed)).to_be_bytes()
+    }
+
+    pub(super) async fn process(&self, role: Role, group: &str) -> ProcessId {
+        let process = Process { id: ProcessId(self.id()), role, node_group: group.to_owned() };
+        self.store().register(&process, LEASE).await.unwrap();
+        process.id
+    }
+
+    pub(super) async fn orchestrator(&self) -> ProcessId {
+        self.process(Role::Orchestrator, GROUP).await
+    }
+
+    pub(super) async fn worker(&self) -> ProcessId {
+        self.process(Role::Worker, GROUP).await
+    }
+
+    pub(super) async fn submit(&self, job: JobBuilder) -> MasterJobId {
+        let job = job.build(MasterJobId(self.id()));
+        let id = job.id;
+        self.store().submit(job).await.unwrap();
+        id
+    }
+
+    /// The next job of the main group, if there is one to claim.
+    pub(super) async fn claim_job(&self, orchestrator: ProcessId) -> Option<OwnedJob> {
+        self.store().claim_job(orchestrator, GROUP, LEASE).await.unwrap()
+    }
+
+    /// The next task of the main group, if there is one to claim.
+    pub(super) async fn claim(&self, worker: ProcessId, task_type: TaskType) -> Option<WorkPacket> {
+        self.store().claim_tasks(worker, GROUP, task_type, 1).await.unwrap().pop()
+    }
+
+    pub(super) async fn status(&self, master: MasterJobId) -> JobStatus {
+        self.store().master_job(master).await.unwrap().unwrap().status
+    }
+
+    /// Submits a job of one group and brings it to RUNNING with its root tasks, and a worker ready.
+    pub(super) async fn running(&self, job: JobBuilder) -> Running {
+        let group = job.sources[0].node_group.clone();
+        let master = self.submit(job).await;
+        let orchestrator = self.process(Role::Orchestrator, &group).await;
+        let owned = self.store().claim_job(orchestrator, &group, LEASE).await.unwrap().unwrap();
+        assert_eq!((owned.master_job, owned.status), (master, JobStatus::Running));
+        self.store().start_sessions(&owned.lease).await.unwrap();
+        let worker = self.process(Role::Worker, &group).await;
+        Running { book: self.clone(), group, master, orchestrator, lease: owned.lease, worker }
+    }
+
+    /// All occurrences of a job.
+    pub(super) async fn occurrences(&self, master: MasterJobId, filter: OccurrenceFilter) -> Vec<Occurrence> {
+        let mut stream = self.store().occurrences(master, filter).await.unwrap();
+        let mut all = Vec::new();
+        while let Some(occurrence) = stream.recv().await {
+            all.push(occurrence.unwrap());
+        }
+        all
+    }
+
+    /// Everything that readers see of a job and its task.
+    pub(super) async fn view(&self, master: MasterJobId, claim: &Claim) -> View {
+        let store = self.store();
+        View {
+            status: self.status(master).await,
+            summary: store.summary(master).await.unwrap(),
+            problems: store.problems(master, 1_000).await.unwrap(),
+            occurrences: self.occurrences(master, OccurrenceFilter::default()).await,
+            units: store.task_units(claim).await.unwrap(),
+            done: store.is_done(claim).await.unwrap(),
+        }
+    }
+}
+
+#[derive(PartialEq, Debug)]
+pub(super) struct View {
+    status: JobStatus,
+    summary: JobSummary,
+    problems: Vec<Problem>,
+    occurrences: Vec<Occurrence>,
+    units: Vec<UnitState>,
+    done: bool,
+}
+
+/// A running job, its owner, and a worker.
+pub(super) struct Running {
+    pub book: Book,
+    pub group: String,
+    pub master: MasterJobId,
+    pub orchestrator: ProcessId,
+    pub lease: JobLease,
+    pub worker: ProcessId,
+}
+
+impl Running {
+    pub fn store(&self) -> Arc<dyn Store> {
+        self.book.store()
+    }
+
+    pub async fn claim_by(&self, worker: ProcessId, task_type: TaskType) -> Option<WorkPacket> {
+        self.store().claim_tasks(worker, &self.group, task_type, 1).await.unwrap().pop()
+    }
+
+    pub async fn enumeration(&self) -> WorkPacket {
+        self.claim_by(self.worker, TaskType::DiscoveryEnumerate).await.expect("an enumeration task is pending")
+    }
+
+    pub async fn classification(&self) -> WorkPacket {
+        self.claim_by(self.worker, TaskType::Classification).await.expect("a classification task is pending")
+    }
+
+    /// Claims an enumeration task, commits these units under it, and completes it.
+    pub async fn list(&self, units: Vec<UnitListing>) {
+        let claim = self.enumeration().await.claim;
+        self.store().commit_units(&claim, units).await.unwrap();
+        self.store().complete_enumeration(&claim).await.unwrap();
+    }
+
+    pub async fn fan_out(&self) -> FanOutReport {
+        self.store().fan_out(&self.lease, FLUSH).await.unwrap()
+    }
+
+    /// Lists a root with these files, and claims the classification task they become.
+    pub async fn classify(&self, files: &[&str]) -> WorkPacket {
+        self.list(vec![listed("", files.iter().copied().map(file).collect())]).await;
+        self.fan_out().await;
+        self.classification().await
+    }
+
+    /// Completes a classification task that found nothing.
+    pub async fn complete(&self, packet: &WorkPacket) {
+        let totals = TaskTotals::default();
+        self.store().complete_classification(&packet.claim, 0, ResultBatch::default(), totals).await.unwrap();
+    }
+
+    pub async fn complete_job(&self) -> Option<JobStatus> {
+        self.store().complete_job(&self.lease).await.unwrap()
+    }
+
+    pub async fn command(&self, command: Command) {
+        self.store().append_command(self.master, command).await.unwrap();
+    }
+
+    /// Appends a command and executes it; the lease follows.
+    pub async fn execute(&mut self, command: Command) -> JobStatus {
+        self.command(command).await;
+        let job = self.store().execute_commands(&self.lease).await.unwrap().expect("the command changes the job");
+        self.lease = job.lease;
+        job.status
+    }
+
+    /// Lets every lease run out and the reaper pass; a new worker takes this one's place.
+    pub async fn abandon(&mut self) -> ReapReport {
+        self.book.advance(LEASE);
+        self.worker = self.book.process(Role::Worker, &self.group).await;
+        self.store().reap_tasks(&self.group, DEADLINE).await.unwrap()
+    }
+}
+
+/// A request; one source in the main group unless said otherwise.
+#[derive(Clone)]
+pub(super) struct JobBuilder {
+    sources: Vec<DatasourceSpec>,
+    request_key: [u8; 16],
+    description: String,
+}
+
+/// A job with one data source of this name.
+pub(super) fn job(source: &str) -> JobBuilder {
+    JobBuilder { sources: Vec::new(), request_key: [1; 16], description: "a job".to_owned() }.source(source)
+}
+
+impl JobBuilder {
+    pub fn source(mut self, name: &str) -> Self {
+        self.sources.push(DatasourceSpec {
+            name: name.to_owned(),
+            kind: "filesystem".to_owned(),
+            node_group: GROUP.to_owned(),
+            configuration: serde_json::json!({ "path": name }),
+            concurrency_limit: None,
+        });
+        self
+    }
+
+    /// Changes the source added last.
+    pub fn with(mut self, change: impl FnOnce(&mut DatasourceSpec)) -> Self {
+        change(self.sources.last_mut().expect("a builder has a source"));
+        self
+    }
+
+    pub fn group(self, group: &str) -> Self {
+        self.with(|source| source.node_group = group.to_owned())
+    }
+
+    pub fn limit(self, tasks: u32) -> Self {
+        self.with(|source| source.concurrency_limit = Some(tasks))
+    }
+
+    pub fn request(mut self, key: u8) -> Self {
+        self.request_key = [key; 16];
+        self
+    }
+
+    pub fn build(self, id: MasterJobId) -> NewMasterJob {
+        NewMasterJob {
+            id,
+            request_key: self.request_key,
+            description: self.description,
+            configuration: JobConfiguration {
+                datasources: self.sources,
+                rule_set: RULES.to_string(),
+                options: ScanOptions::default(),
+            },
+        }
+    }
+}
+
+pub(super) fn key(text: &str) -> ObjectKey {
+    ObjectKey::new(text.as_bytes())
+}
+
+fn record(kind: RecordKind, name: &str, size: u64, reason: Option<Reason>) -> UnitRecord {
+    let marks = VersionMarks { mtime_ns: 1, ctime_ns: 2, inode: u64::MAX };
+    UnitRecord { kind, name: name.as_bytes().to_vec(), size, marks, reason }
+}
+
+/// Bytes of a [`file`].
+pub(super) const FILE_SIZE: u64 = 10;
+
+pub(super) fn file(name: &str) -> UnitRecord {
+    sized(name, FILE_SIZE)
+}
+
+pub(super) fn sized(name: &str, size: u64) -> UnitRecord {
+    record(RecordKind::File, name, size, None)
+}
+
+pub(super) fn dir(name: &str) -> UnitRecord {
+    record(RecordKind::Directory, name, 0, None)
+}
+
+pub(super) fn skipped(name: &str, reason: Reason) -> UnitRecord {
+    record(RecordKind::Skipped, name, 0, Some(reason))
+}
+
+/// Files named `prefix0`, `prefix1` and so on.
+pub(super) fn files(prefix: &str, count: usize) -> Vec<UnitRecord> {
+    (0..count).map(|i| file(&format!("{prefix}{i}"))).collect()
+}
+
+pub(super) fn listed(container: &str, records: Vec<UnitRecord>) -> UnitListing {
+    UnitListing { key: key(container), outcome: UnitOutcome::Listed(records) }
+}
+
+pub(super) fn failed(container: &str, reason: Reason, detail: &str) -> UnitListing {
+    UnitListing { key: key(container), outcome: UnitOutcome::Failed { reason, detail: detail.to_owned() } }
+}
+
+pub(super) fn batch(container: &str, first_sequence: i64, records: Vec<UnitRecord>) -> StageBatch {
+    StageBatch { key: key(container), first_sequence, records, resume_point: None }
+}
+
+/// A finding of rule `rule` in `object`; the value is told by both.
+pub(super) fn finding(object: &str, rule: &str) -> FindingDraft {
+    FindingDraft {
+        location: Arc::new(Location { key: key(object), nested: Vec::new() }),
+        rule: rule.into(),
+        category: Category::Secret,
+        score: Score(90),
+        reasons: "checksum; context".to_owned(),
+        fingerprint: Fingerprint(ObjectKey::hash128(rule.as_bytes())),
+        preview: "ab****z".to_owned(),
+        span: Span { start: 4, end: 24 },
+        position: Position { line: 2, column: 3 },
+        decoding: Arc::from(["gzip", "utf-16le"]),
+    }
+}
+
+pub(super) fn report(object: &str, status: ObjectStatus, reason: Option<Reason>) -> ObjectReport {
+    let location = Location { key: key(object), nested: Vec::new() };
+    ObjectReport { location, status, reason, detail: format!("about {object}"), overflow: 0 }
+}
+
+pub(super) fn findings(findings: Vec<FindingDraft>) -> ResultBatch {
+    ResultBatch { findings, objects: Vec::new() }
+}
+
+pub(super) fn objects(objects: Vec<ObjectReport>) -> ResultBatch {
+    ResultBatch { findings: Vec::new(), objects }
+}

@@ -1,0 +1,220 @@
+//! The fence: whoever lost a claim writes nothing, however late it wakes up.
+//!
+//! One case a verb, each through every way a claim is lost. A backend's tests run these cases with the
+//! fence taken out, too, and every one must turn red.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use domesday_model::{Command, UnitId};
+
+use super::book::*;
+use super::cases;
+use crate::error::StoreError;
+use crate::types::*;
+use crate::verbs::Store;
+
+cases![
+    commit_units_is_fenced,
+    stage_unit_is_fenced,
+    clear_unit_is_fenced,
+    commit_staged_is_fenced,
+    complete_enumeration_is_fenced,
+    stage_results_is_fenced,
+    complete_classification_is_fenced,
+    returning_is_fenced,
+    retrying_is_fenced,
+    failing_is_fenced,
+];
+
+/// How a claim is lost.
+#[derive(Clone, Copy, Debug)]
+enum Loss {
+    /// The task was reaped, and another worker has it.
+    Reclaimed,
+    /// The worker gave it back, and claimed it again.
+    Returned,
+    /// Its job was cancelled.
+    Cancelled,
+    /// The task is done, under this very claim.
+    Completed,
+}
+
+const LOSSES: [Loss; 4] = [Loss::Reclaimed, Loss::Returned, Loss::Cancelled, Loss::Completed];
+
+type Write = fn(Arc<dyn Store>, Claim, UnitId) -> Pin<Box<dyn Future<Output = Result<(), StoreError>> + Send>>;
+
+/// A task with something staged, and the claim on it.
+struct Held {
+    running: Running,
+    claim: Claim,
+    /// The staging unit of an enumeration task; of a classification task, a unit of no importance.
+    unit: UnitId,
+    classification: bool,
+}
+
+impl Held {
+    async fn enumeration(book: &Book, group: &str) -> Held {
+        let running = book.running(job(group).group(group)).await;
+        let claim = running.enumeration().await.claim;
+        let unit = book.store().stage_unit(&claim, batch("", 0, files("f", 2))).await.unwrap();
+        Held { running, claim, unit, classification: false }
+    }
+
+    async fn classification(book: &Book, group: &str) -> Held {
+        let running = book.running(job(group).group(group)).await;
+        let claim = running.classify(&["f"]).await.claim;
+        book.store().stage_results(&claim, 0, findings(vec![finding("f", "r")])).await.unwrap();
+        Held { running, claim, unit: UnitId(1), classification: true }
+    }
+
+    /// Completes the task under `claim`, which has it.
+    async fn complete(&self, claim: &Claim) {
+        let store = self.running.store();
+        if self.classification {
+            let results = findings(vec![finding("f", "r")]);
+            store.stage_results(claim, 0, results).await.unwrap();
+            store.complete_classification(claim, 1, ResultBatch::default(), TaskTotals::default()).await.unwrap();
+        } else {
+            store.commit_staged(claim, self.unit).await.unwrap();
+            store.complete_enumeration(claim).await.unwrap();
+        }
+    }
+
+    async fn claim_again(&self) -> Claim {
+        let again = if self.classification {
+            self.running.classification().await
+        } else {
+            self.running.enumeration().await
+        };
+        assert_eq!(again.claim.task, self.claim.task);
+        again.claim
+    }
+
+    /// Loses the claim; the one that has the task now, if there is one.
+    async fn lose(&mut self, loss: Loss) -> Option<Claim> {
+        match loss {
+            Loss::Reclaimed => {
+                assert_eq!(self.running.abandon().await.returned, 1);
+                Some(self.claim_again().await)
+            }
+            Loss::Returned => {
+                self.running.store().give_back(&self.claim, GiveBack::Returned).await.unwrap();
+                Some(self.claim_again().await)
+            }
+            Loss::Cancelled => {
+                self.running.execute(Command::Cancel).await;
+                None
+            }
+            Loss::Completed => {
+                self.complete(&self.claim).await;
+                None
+            }
+        }
+    }
+}
+
+/// After every kind of loss `write` is refused, changes nothing, and disturbs no new holder.
+async fn refused(book: &Book, classification: bool, write: Write) {
+    for loss in LOSSES {
+        let group = format!("{loss:?}");
+        let mut held = match classification {
+            true => Held::classification(book, &group).await,
+            false => Held::enumeration(book, &group).await,
+        };
+        let holder = held.lose(loss).await;
+        let master = held.running.master;
+        let before = book.view(master, &held.claim).await;
+        let events = book.store().events("test", u32::MAX).await.unwrap();
+        let result = write(book.store(), held.claim, held.unit).await;
+        assert!(
+            matches!(result, Err(StoreError::LostClaim(task)) if task == held.claim.task),
+            "{loss:?}: expected to be refused, got {result:?}"
+        );
+        assert_eq!(book.view(master, &held.claim).await, before, "{loss:?}");
+        assert_eq!(book.store().events("test", u32::MAX).await.unwrap(), events, "{loss:?}");
+        if let Some(holder) = holder {
+            held.complete(&holder).await;
+            assert!(book.store().is_done(&holder).await.unwrap());
+            assert!(!book.store().is_done(&held.claim).await.unwrap());
+        }
+    }
+    accepted_while_pausing(book, classification, write).await;
+}
+
+/// A pausing job lets its tasks come to their end.
+async fn accepted_while_pausing(book: &Book, classification: bool, write: Write) {
+    let mut held = match classification {
+        true => Held::classification(book, "pausing").await,
+        false => Held::enumeration(book, "pausing").await,
+    };
+    held.running.execute(Command::Pause).await;
+    write(book.store(), held.claim, held.unit).await.expect("a pausing job accepts");
+}
+
+async fn commit_units_is_fenced(book: Book) {
+    refused(&book, false, |store, claim, _| {
+        Box::pin(async move { store.commit_units(&claim, vec![listed("late", files("late", 3))]).await })
+    })
+    .await;
+}
+
+async fn stage_unit_is_fenced(book: Book) {
+    refused(&book, false, |store, claim, _| {
+        Box::pin(async move { store.stage_unit(&claim, batch("", 2, files("late", 3))).await.map(|_| ()) })
+    })
+    .await;
+}
+
+async fn clear_unit_is_fenced(book: Book) {
+    refused(&book, false, |store, claim, unit| Box::pin(async move { store.clear_unit(&claim, unit).await })).await;
+}
+
+async fn commit_staged_is_fenced(book: Book) {
+    refused(&book, false, |store, claim, unit| Box::pin(async move { store.commit_staged(&claim, unit).await })).await;
+}
+
+async fn complete_enumeration_is_fenced(book: Book) {
+    refused(&book, false, |store, claim, _| Box::pin(async move { store.complete_enumeration(&claim).await })).await;
+}
+
+async fn stage_results_is_fenced(book: Book) {
+    refused(&book, true, |store, claim, _| {
+        Box::pin(async move { store.stage_results(&claim, 1, findings(vec![finding("f", "late")])).await })
+    })
+    .await;
+}
+
+async fn complete_classification_is_fenced(book: Book) {
+    refused(&book, true, |store, claim, _| {
+        Box::pin(async move {
+            let late = findings(vec![finding("f", "late")]);
+            store.complete_classification(&claim, 1, late, TaskTotals::default()).await
+        })
+    })
+    .await;
+}
+
+async fn returning_is_fenced(book: Book) {
+    refused(&book, false, |store, claim, _| {
+        Box::pin(async move { store.give_back(&claim, GiveBack::Returned).await })
+    })
+    .await;
+}
+
+async fn retrying_is_fenced(book: Book) {
+    refused(&book, true, |store, claim, _| {
+        Box::pin(async move {
+            let retry = GiveBack::Retry { error: "too late".to_owned(), after: LEASE };
+            store.give_back(&claim, retry).await
+        })
+    })
+    .await;
+}
+
+async fn failing_is_fenced(book: Book) {
+    refused(&book, true, |store, claim, _| {
+        Box::pin(async move { store.give_back(&claim, GiveBack::Failed { error: "too late".to_owned() }).await })
+    })
+    .await;
+}
