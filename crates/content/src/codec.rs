@@ -56,7 +56,11 @@ impl Codec {
                     Ok(status) => Ok(status == flate2::Status::StreamEnd),
                     Err(error) => Err(ContentError::damaged(format!("damaged deflate data: {error}"))),
                 };
-                Step { consumed: (raw.total_in() - i) as usize, produced: (raw.total_out() - o) as usize, end }
+                Step {
+                    consumed: (raw.total_in() - i) as usize,
+                    produced: (raw.total_out() - o) as usize,
+                    end,
+                }
             }
             Codec::Bzip2(raw) => {
                 let (i, o) = (raw.total_in(), raw.total_out());
@@ -64,19 +68,27 @@ impl Codec {
                     Ok(status) => Ok(status == bzip2::Status::StreamEnd),
                     Err(error) => Err(ContentError::damaged(format!("damaged bzip2 data: {error}"))),
                 };
-                Step { consumed: (raw.total_in() - i) as usize, produced: (raw.total_out() - o) as usize, end }
+                Step {
+                    consumed: (raw.total_in() - i) as usize,
+                    produced: (raw.total_out() - o) as usize,
+                    end,
+                }
             }
             Codec::Xz(raw) => {
                 use liblzma::stream::{Action, Error, Status};
                 let (i, o) = (raw.total_in(), raw.total_out());
                 let end = match raw.process(input, out, Action::Run) {
                     Ok(status) => Ok(status == Status::StreamEnd),
-                    Err(Error::MemLimit | Error::Mem | Error::Options) => {
-                        Err(ContentError::unsupported("an xz stream that asks for too much memory or for unknown filters"))
-                    }
+                    Err(Error::MemLimit | Error::Mem | Error::Options) => Err(ContentError::unsupported(
+                        "an xz stream that asks for too much memory or for unknown filters",
+                    )),
                     Err(error) => Err(ContentError::damaged(format!("damaged xz data: {error}"))),
                 };
-                Step { consumed: (raw.total_in() - i) as usize, produced: (raw.total_out() - o) as usize, end }
+                Step {
+                    consumed: (raw.total_in() - i) as usize,
+                    produced: (raw.total_out() - o) as usize,
+                    end,
+                }
             }
             Codec::Zstd { raw, hint, pending } => {
                 // The library forgets the output of a call that fails. So it gets one block at a time,

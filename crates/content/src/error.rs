@@ -63,12 +63,15 @@ impl ContentError {
     }
 }
 
-/// An error that no reader of this crate made comes from the bytes below it: the object could not be read.
+/// What a reader's error means to the layer above it: the end, even where it concerns but one entry of the
+/// archive below. An error that no reader of this crate made is that the object could not be read.
 impl From<&io::Error> for ContentError {
     fn from(error: &io::Error) -> Self {
         match ContentError::from_io(error) {
-            Some(known) => known.clone(),
-            None => ContentError::fatal_for(Reason::ReadError, format!("reading the container failed: {error}")),
+            Some(known) => ContentError::fatal_for(known.reason, known.detail.clone()),
+            None => {
+                ContentError::fatal_for(Reason::ReadError, format!("reading the container failed: {error}"))
+            }
         }
     }
 }

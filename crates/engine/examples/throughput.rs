@@ -33,7 +33,11 @@ fn main() {
     };
     let loaded = started.elapsed();
     let scanner = Scanner::new(rules.clone());
-    println!("{} rules, loaded in {loaded:.1?}, scanner in {:.1?}", rules.rules().len(), started.elapsed() - loaded);
+    println!(
+        "{} rules, loaded in {loaded:.1?}, scanner in {:.1?}",
+        rules.rules().len(),
+        started.elapsed() - loaded
+    );
 
     let mut scratch = Scratch::new();
     let started = Instant::now();

@@ -8,13 +8,17 @@
 //! This crate must not know files, SQL or jobs.
 
 mod builtin;
+mod examples;
 mod prefilter;
 mod rules;
 mod scan;
 mod scoring;
 pub mod validators;
 
-pub use rules::{Context, Lead, Literal, Rule, RuleError, RuleErrors, RuleSet, RuleSource, Shape, Trigger, Validator};
+pub use examples::check_examples;
+pub use rules::{
+    Context, Lead, Literal, Rule, RuleError, RuleErrors, RuleSet, RuleSource, Shape, Trigger, Validator,
+};
 pub use scan::{Chunk, Match, Scanner, Scratch};
 pub use scoring::{Evidence, Evidences};
 

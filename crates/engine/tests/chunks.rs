@@ -20,10 +20,11 @@ fn scan_in_chunks(bytes: &[u8], size: usize, scratch: &mut Scratch) -> Vec<Match
         let mut found = Vec::new();
         let chunk = Chunk { bytes: &bytes[from..to], accept: start - from..end - from, path: b"" };
         SCANNER.scan(&chunk, scratch, &mut found);
-        all.extend(found.into_iter().map(|found| Match {
-            span: found.span.start + from..found.span.end + from,
-            ..found
-        }));
+        all.extend(
+            found
+                .into_iter()
+                .map(|found| Match { span: found.span.start + from..found.span.end + from, ..found }),
+        );
         start = end;
     }
     all
@@ -72,7 +73,7 @@ proptest! {
 }
 
 #[test]
-fn every_rule_is_found_once_when_cut_at_every_byte() {
+fn every_rule_is_found_once_in_small_chunks() {
     let mut scratch = Scratch::new();
     for rule in SCANNER.rules().rules() {
         let text = format!("\n{}\n", rule.positive[0]).into_bytes();

@@ -43,7 +43,8 @@ fn positives_are_found_and_negatives_are_not() {
             let matches = scan(&scanner, &mut scratch, text.as_bytes());
             if best(&scanner, rule, &matches).is_none_or(|score| score < rule.min_level.floor()) {
                 let others = describe(&scanner, &matches, text);
-                failures.push(format!("{}: {}: positive not found: {text:?}\n{others}", rule.family, rule.id));
+                failures
+                    .push(format!("{}: {}: positive not found: {text:?}\n{others}", rule.family, rule.id));
             }
         }
         for text in &rule.negative {

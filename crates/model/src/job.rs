@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::finding::UnknownWord;
+use crate::finding::{Score, UnknownWord};
 use crate::state::JobStatus;
 
 /// What a user may ask of a job that exists. Commands are executed in the order given, except that
@@ -68,6 +68,8 @@ pub struct DatasourceSpec {
 /// What decides which findings a scan produces, beside the rules and the data sources.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ScanOptions {
+    /// Findings below this score are not kept.
+    pub min_score: Score,
     /// Occurrences kept per object and rule; the rest is counted.
     pub occurrence_cap: u32,
     /// Archives inside archives, at most.
@@ -83,6 +85,7 @@ pub struct ScanOptions {
 impl Default for ScanOptions {
     fn default() -> Self {
         ScanOptions {
+            min_score: Score::MEDIUM,
             occurrence_cap: 1_000,
             max_depth: 8,
             max_entries: 1_000_000,

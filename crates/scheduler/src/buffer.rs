@@ -88,7 +88,8 @@ impl Drop for TsBufferHandle {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
+#[cfg(not(loom))]
 mod tests {
     use super::*;
 

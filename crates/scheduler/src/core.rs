@@ -106,6 +106,7 @@ impl ScanCore {
     }
 
     #[cfg(test)]
+    #[cfg(not(loom))]
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }

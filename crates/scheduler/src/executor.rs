@@ -18,7 +18,7 @@ use crate::buffer::{BufferPool, new_buffer};
 use crate::frontier::ObjectFrontier;
 use crate::idle::{Idle, Wake};
 use crate::metrics::WorkerMetrics;
-use crate::object::{ObjectCtx, ObjectRef};
+use crate::object::ObjectCtx;
 use crate::packet::PacketCtx;
 use crate::source::{CursorState, EnumCursor, ObjectDescriptor, ObjectError};
 use crate::task::{ENUM_BATCH_SIZE, MAX_FETCH_SPAWNS_PER_ENUM, Task};
@@ -109,7 +109,7 @@ impl WorkerCtx {
 
     fn next_task(&mut self) -> Option<Task> {
         self.turn = self.turn.wrapping_add(1);
-        if self.turn % INJECTOR_TURN == 0
+        if self.turn.is_multiple_of(INJECTOR_TURN)
             && let Some(task) = self.find_injected()
         {
             return Some(task);
@@ -125,7 +125,13 @@ impl WorkerCtx {
         self.find_injected().or_else(|| {
             let stealers = &self.shared.stealers;
             let others = (1..stealers.len()).map(|step| &stealers[(self.index + step) % stealers.len()]);
-            others.into_iter().find_map(|other| retrying(|| other.steal_batch_and_pop(&self.local)))
+            let stolen =
+                others.into_iter().find_map(|other| retrying(|| other.steal_batch_and_pop(&self.local)));
+            if !self.local.is_empty() {
+                // While the batch was on its way it was in no queue, and others may have found none.
+                self.shared.queue.idle.notify();
+            }
+            stolen
         })
     }
 
@@ -136,7 +142,10 @@ impl WorkerCtx {
             match object {
                 Some(object) => self.blame(&object, &*panic),
                 None => {
-                    packet.fail(ObjectError::new(Reason::Panicked, format!("listing objects {}", describe(&*panic))));
+                    packet.fail(ObjectError::new(
+                        Reason::Panicked,
+                        format!("listing objects {}", describe(&*panic)),
+                    ));
                     self.shared.frontier.pass_on();
                 }
             }
@@ -144,10 +153,11 @@ impl WorkerCtx {
     }
 
     /// Fails an object whose task panicked.
-    pub(crate) fn blame(&mut self, object: &ObjectRef, panic: &(dyn Any + Send)) {
+    pub(crate) fn blame(&mut self, object: &ObjectCtx, panic: &(dyn Any + Send)) {
         // Whatever the panic left half done in it must not reach another object.
         self.scratch = Scratch::default();
-        object.flaw(object.bytes_scanned(), ObjectError::new(Reason::Panicked, describe(panic)));
+        // At the very beginning: a panic outranks whatever else is wrong with the object.
+        object.flaw(0, ObjectError::new(Reason::Panicked, describe(panic)));
     }
 
     fn run_task(&mut self, task: Task) {
@@ -173,11 +183,12 @@ impl WorkerCtx {
         if packet.is_cancelled() {
             return self.shared.frontier.pass_on();
         }
-        if rest.is_empty() && !cursor.is_done() {
-            if let Err(error) = packet.source.enumerate(&mut cursor, ENUM_BATCH_SIZE, &mut rest) {
-                packet.fail(error);
-                cursor = EnumCursor::Done;
-            }
+        if rest.is_empty()
+            && !cursor.is_done()
+            && let Err(error) = packet.source.enumerate(&mut cursor, ENUM_BATCH_SIZE, &mut rest)
+        {
+            packet.fail(error);
+            cursor = EnumCursor::Done;
         }
         // Taken from the end and pushed on a stack: the first one listed is the first one fetched.
         let mut ready = Vec::with_capacity(rest.len().min(MAX_FETCH_SPAWNS_PER_ENUM));

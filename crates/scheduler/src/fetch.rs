@@ -125,7 +125,9 @@ impl WorkerCtx {
             Some(format) => {
                 let input = match random {
                     Some(random) => Input::Seekable(random),
-                    None => Input::Stream(Box::new(Cursor::new(bytes.to_vec()).chain(rest(reader, filled.end)))),
+                    None => {
+                        Input::Stream(Box::new(Cursor::new(bytes.to_vec()).chain(rest(reader, filled.end))))
+                    }
                 };
                 self.give_buffer(buffer);
                 self.open_container(obj, input, format, size, pace);
@@ -164,7 +166,7 @@ impl WorkerCtx {
             obj.set_decoding(chain);
             let raw = Cursor::new(buffer[bom_len..filled.len].to_vec()).chain(rest(reader, filled.end));
             self.give_buffer(buffer);
-            let reader = SizedReader::unsized_(Utf16Reader::new(raw, decoder));
+            let reader = SizedReader::unbounded(Utf16Reader::new(raw, decoder));
             return self.fetch_chunks(obj, ChunkStream::new(reader, Units::Utf16, bom_len), pace);
         }
         if !chain.is_empty() {

@@ -34,7 +34,8 @@ mod scan;
 mod source;
 mod sync;
 mod task;
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
+#[cfg(not(loom))]
 mod tests;
 
 pub use buffer::{BUFFER_LEN_MAX, BufferPool, TsBufferHandle};

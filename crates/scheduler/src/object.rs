@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use domesday_content::Budget;
+use domesday_model::reason::Weight;
 use domesday_model::{Location, NestedStep, ObjectReport, ObjectStatus};
 
 use crate::frontier::Permit;
@@ -152,10 +153,6 @@ impl ObjectCtx {
         self.bytes_scanned.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    pub(crate) fn bytes_scanned(&self) -> u64 {
-        self.bytes_scanned.load(Ordering::Relaxed)
-    }
-
     pub(crate) fn add_findings(&self, tallies: Vec<Tally>) {
         let mut results = self.results.lock().unwrap_or_else(PoisonError::into_inner);
         results.occurrences.add(tallies, self.packet.options.occurrence_cap);
@@ -164,7 +161,8 @@ impl ObjectCtx {
     /// Notes that the object cannot be scanned whole, because of what is at offset `at`.
     pub(crate) fn flaw(&self, at: u64, error: ObjectError) {
         let mut results = self.results.lock().unwrap_or_else(PoisonError::into_inner);
-        let earlier = |flaw: &Flaw| (flaw.at, flaw.error.reason) <= (at, error.reason);
+        let order = |at: u64, error: &ObjectError| (at, error.reason, error.detail.clone());
+        let earlier = |flaw: &Flaw| order(flaw.at, &flaw.error) <= order(at, &error);
         if !results.flaw.as_ref().is_some_and(earlier) {
             results.flaw = Some(Flaw { at, error });
         }
@@ -179,11 +177,11 @@ impl ObjectCtx {
         totals.overflow.fetch_add(overflow, Ordering::Relaxed);
         totals.incomplete.fetch_add(u64::from(flaw.is_some()), Ordering::Relaxed);
         if !kept.is_empty() {
-            let reveal = |kept: &crate::occurrences::Kept| match kept.value() {
-                Some(value) if options.reveal => sink.reveal(&kept.draft, value),
-                _ => {}
-            };
-            kept.iter().for_each(reveal);
+            for kept in &kept {
+                if let Some(value) = kept.value() {
+                    sink.reveal(&kept.draft, value);
+                }
+            }
             sink.findings(kept.into_iter().map(|kept| kept.draft).collect());
         }
         if flaw.is_none() && overflow == 0 {
@@ -191,13 +189,19 @@ impl ObjectCtx {
         }
         let status = match &flaw {
             None => ObjectStatus::Scanned,
-            Some(flaw) if flaw.error.reason.weight() == domesday_model::reason::Weight::Skipped => ObjectStatus::Skipped,
+            Some(flaw) if flaw.error.reason.weight() == Weight::Skipped => ObjectStatus::Skipped,
             Some(_) if self.touched.load(Ordering::Relaxed) => ObjectStatus::Partial,
             Some(_) => ObjectStatus::Failed,
         };
         let (reason, detail) = flaw.map(|flaw| (flaw.error.reason, flaw.error.detail)).unzip();
         let detail = detail.unwrap_or_default();
-        sink.object(ObjectReport { location: Location::clone(self.location()), status, reason, detail, overflow });
+        sink.object(ObjectReport {
+            location: Location::clone(self.location()),
+            status,
+            reason,
+            detail,
+            overflow,
+        });
     }
 }
 

@@ -145,7 +145,11 @@ pub(crate) struct Totals {
 }
 
 impl PacketCtx {
-    pub(crate) fn new(packet: Packet, key: FingerprintKey, live: Arc<LivePackets>) -> (Arc<Self>, PacketHandle) {
+    pub(crate) fn new(
+        packet: Packet,
+        key: FingerprintKey,
+        live: Arc<LivePackets>,
+    ) -> (Arc<Self>, PacketHandle) {
         let cancelled = Arc::new(AtomicBool::new(false));
         *live.count.lock().unwrap_or_else(PoisonError::into_inner) += 1;
         let Packet { source, sink, scanner, mut options } = packet;

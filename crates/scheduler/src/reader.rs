@@ -26,7 +26,8 @@ impl SizedReader {
         SizedReader { inner, size, seen: 0 }
     }
 
-    pub(crate) fn unsized_(inner: impl Read + Send + 'static) -> Self {
+    /// Bytes of unknown size.
+    pub(crate) fn unbounded(inner: impl Read + Send + 'static) -> Self {
         SizedReader::new(Box::new(inner), None)
     }
 

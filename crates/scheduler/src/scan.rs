@@ -1,6 +1,7 @@
 //! Matching one chunk and turning its matches into findings. Values are seen here and go no further:
 //! what leaves is a fingerprint and a preview.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
 use domesday_engine::{Chunk, Match};
@@ -10,7 +11,7 @@ use domesday_model::{FindingDraft, Span};
 use crate::executor::WorkerCtx;
 use crate::object::ObjectCtx;
 use crate::occurrences::{Kept, Tally};
-use crate::position::{Place, Units};
+use crate::position::{Place, Units, raw_len};
 
 /// Which bytes of a buffer are a chunk, and where in the object they are. Buffers are at most 4 MiB, so
 /// 32 bits hold every length.
@@ -28,8 +29,15 @@ pub struct ChunkPlace {
 }
 
 impl WorkerCtx {
-    /// Matches a chunk that lies in `buffer`.
+    /// Matches a chunk that lies in `buffer`. A panic fails the object, and its other chunks are scanned
+    /// all the same: whether a chunk is scanned inline must not change what is found.
     pub(crate) fn scan_chunk(&mut self, obj: &ObjectCtx, buffer: &[u8], at: ChunkPlace) {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.match_chunk(obj, buffer, at))) {
+            self.blame(obj, &*panic);
+        }
+    }
+
+    fn match_chunk(&mut self, obj: &ObjectCtx, buffer: &[u8], at: ChunkPlace) {
         let packet = obj.packet();
         let bytes = &buffer[..at.len as usize];
         let accept = at.prefix_len as usize..at.accept_end as usize;
@@ -70,7 +78,7 @@ fn tally(obj: &ObjectCtx, bytes: &[u8], at: ChunkPlace, matches: &[Match]) -> Ve
         place = place.advance(&bytes[place_at..found.span.start], at.units);
         place_at = found.span.start;
         let value = &bytes[found.span.clone()];
-        let end = place.offset + crate::position::raw_len(value, at.units);
+        let end = place.offset + raw_len(value, at.units);
         let rule = &packet.scanner.rules().rules()[found.rule as usize];
         let draft = FindingDraft {
             location: obj.location().clone(),

@@ -14,6 +14,9 @@ pub enum StoreError {
     /// The answer to COMMIT was lost: it may or may not have happened. Read back before going on.
     #[error("the answer to a commit was lost: {0}")]
     CommitUnknown(String),
+    /// A batch that does not follow what is staged: one before it never arrived. Nothing was written.
+    #[error("task {task}: a batch begins at {found}, where {expected} comes next; nothing of it was written: give the task back")]
+    Gap { task: TaskId, expected: i64, found: i64 },
     #[error("the state folder {0} is in use by another process (pid {1}); wait for it, or use another --state")]
     Locked(String, String),
     #[error("the disk that holds the state folder is full: free some space and run the same command again; nothing committed is lost")]

@@ -20,7 +20,7 @@ pub trait Store: Send + Sync {
     /// Inserts a master job and one QUEUED child job per node group, START pending. Repeating it under
     /// the same id is the same job.
     async fn submit(&self, job: NewMasterJob) -> Result<()>;
-    /// The newest master job of this request that has not ended.
+    /// The newest master job of this request that has not ended and is not asked to be cancelled.
     async fn unfinished(&self, request_key: [u8; 16]) -> Result<Option<MasterJob>>;
     /// Appends a command to every open child job. CANCEL reaches a job in any open state.
     async fn append_command(&self, master: MasterJobId, command: Command) -> Result<()>;

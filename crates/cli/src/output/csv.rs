@@ -77,7 +77,8 @@ impl<W: Write> ReportWriter for CsvWriter<'_, W> {
             found.fingerprint.to_string().into(),
             found.finding.to_string().into(),
         ];
-        let value = self.meta.show_values.then(|| row.value.map(text::shown_bytes).unwrap_or_default().into());
+        let value =
+            self.meta.show_values.then(|| row.value.map(text::shown_bytes).unwrap_or_default().into());
         self.record(cells.into_iter().chain(value))
     }
 

@@ -24,7 +24,7 @@ pub fn count(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             out.push(',');
         }
         out.push(digit);
@@ -99,7 +99,10 @@ mod tests {
         for (n, expected) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")] {
             assert_eq!(count(n), expected);
         }
-        assert_eq!((counted(1, "object"), counted(2000, "object")), ("1 object".into(), "2,000 objects".into()));
+        assert_eq!(
+            (counted(1, "object"), counted(2000, "object")),
+            ("1 object".into(), "2,000 objects".into())
+        );
     }
 
     #[test]

@@ -41,7 +41,10 @@ pub fn write_json(out: &mut impl Write, value: &impl Serialize) -> io::Result<()
 }
 
 /// Writes `[…]` with one item per line.
-pub fn write_json_lines<T: Serialize>(out: &mut impl Write, items: impl IntoIterator<Item = T>) -> io::Result<()> {
+pub fn write_json_lines<T: Serialize>(
+    out: &mut impl Write,
+    items: impl IntoIterator<Item = T>,
+) -> io::Result<()> {
     out.write_all(b"[")?;
     for (index, item) in items.into_iter().enumerate() {
         out.write_all(if index > 0 { b",\n" } else { b"\n" })?;

@@ -1,12 +1,12 @@
 //! Lists of jobs, rules and problems, and one rule in full: short, so held whole.
 
 use std::io::{self, Write};
+use std::time::Duration;
 
-use domesday_model::Reason;
+use domesday_model::{JobStatus, Reason};
 use domesday_store::{MasterJob, Problem};
 use owo_colors::Style as Paint;
 use serde::Serialize;
-use std::time::Duration;
 use unicode_width::UnicodeWidthStr;
 
 use super::human::{duration, timestamp};
@@ -20,6 +20,9 @@ const LAST_COLUMN_MIN: usize = 24;
 /// Spaces before a last column on its own line.
 const INDENT: usize = 4;
 
+/// Characters of a time without its seconds.
+const MINUTE_LEN: usize = "2026-02-28 23:59".len();
+
 /// How lists are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, clap::ValueEnum)]
 pub enum ListFormat {
@@ -31,9 +34,15 @@ pub enum ListFormat {
 }
 
 /// Writes jobs in the order given.
-pub fn write_jobs(out: &mut impl Write, jobs: &[MasterJob], format: ListFormat, style: Style) -> io::Result<()> {
+pub fn write_jobs(
+    out: &mut impl Write,
+    jobs: &[MasterJob],
+    format: ListFormat,
+    style: Style,
+) -> io::Result<()> {
     let took = |job: &MasterJob| {
-        job.finished_at_ms.map(|end| Duration::from_millis(end.saturating_sub(job.created_at_ms).max(0) as u64))
+        job.finished_at_ms
+            .map(|end| Duration::from_millis(end.saturating_sub(job.created_at_ms).max(0) as u64))
     };
     if format == ListFormat::Json {
         return write_json_lines(
@@ -52,17 +61,22 @@ pub fn write_jobs(out: &mut impl Write, jobs: &[MasterJob], format: ListFormat, 
         let why = job.failure_reason.as_deref().map(|why| format!(" ({why})")).unwrap_or_default();
         [
             job.id.to_string(),
-            job.status.as_str().to_lowercase().replace('_', " "),
-            timestamp(job.created_at_ms).replace('T', " "),
+            status_word(job.status),
+            timestamp(job.created_at_ms).replace('T', " ").chars().take(MINUTE_LEN).collect(),
             took(job).map(duration).unwrap_or_default(),
             format!("{}{why}", job.description),
         ]
     });
-    columns(out, ["job", "status", "created", "took", "what"], rows.collect(), style)
+    columns(out, ["job", "status", "created utc", "took", "what"], rows.collect(), style)
 }
 
 /// Writes rules in the order given.
-pub fn write_rules(out: &mut impl Write, rules: &[RuleInfo], format: ListFormat, style: Style) -> io::Result<()> {
+pub fn write_rules(
+    out: &mut impl Write,
+    rules: &[RuleInfo],
+    format: ListFormat,
+    style: Style,
+) -> io::Result<()> {
     if format == ListFormat::Json {
         return write_json_lines(
             out,
@@ -73,7 +87,8 @@ pub fn write_rules(out: &mut impl Write, rules: &[RuleInfo], format: ListFormat,
             }),
         );
     }
-    let rows = rules.iter().map(|rule| [rule.id.clone(), rule.category.to_string(), rule.description.clone()]);
+    let rows =
+        rules.iter().map(|rule| [rule.id.clone(), rule.category.to_string(), rule.description.clone()]);
     columns(out, ["rule", "category", "description"], rows.collect(), style)
 }
 
@@ -83,9 +98,12 @@ pub fn write_rule_detail(out: &mut impl Write, fields: &[(&str, String)], style:
     for (label, value) in fields {
         let mut label = text::pad(label, label_width);
         for line in value.lines() {
-            let room = style.width.map_or(usize::MAX, |width| width.saturating_sub(label_width).max(LAST_COLUMN_MIN));
+            let room = style
+                .width
+                .map_or(usize::MAX, |width| width.saturating_sub(label_width).max(LAST_COLUMN_MIN));
             for part in text::wrap(&text::shown(line), room) {
-                writeln!(out, "{}{part}", paint(style, Paint::new().dimmed(), &label))?;
+                let label_shown = paint(style, Paint::new().dimmed(), &label);
+                writeln!(out, "{}", format!("{label_shown}{part}").trim_end())?;
                 label = " ".repeat(label_width);
             }
         }
@@ -116,6 +134,14 @@ pub fn write_problems(
     columns(out, ["status", "reason", "path"], rows.collect(), style)
 }
 
+/// A job's status in a word short enough for a column.
+fn status_word(status: JobStatus) -> String {
+    match status {
+        JobStatus::PartiallyCompleted => "partial".to_owned(),
+        status => status.as_str().to_lowercase(),
+    }
+}
+
 #[derive(Serialize)]
 struct JobJson<'a> {
     id: String,
@@ -140,7 +166,8 @@ fn columns<const N: usize>(
     rows: Vec<[String; N]>,
     style: Style,
 ) -> io::Result<()> {
-    let rows: Vec<[String; N]> = rows.into_iter().map(|row| row.map(|cell| text::shown(&cell).into_owned())).collect();
+    let rows: Vec<[String; N]> =
+        rows.into_iter().map(|row| row.map(|cell| text::shown(&cell).into_owned())).collect();
     let widths: [usize; N] = std::array::from_fn(|column| {
         rows.iter().map(|row| row[column].width()).max().unwrap_or(0).max(header[column].width())
     });
@@ -163,7 +190,7 @@ fn columns<const N: usize>(
         let mut lines = text::wrap(&row[N - 1], room).into_iter();
         let beside = if below { None } else { lines.next() };
         writeln!(out, "{}", format!("{}{}", first(row), beside.unwrap_or_default()).trim_end())?;
-        for line in lines {
+        for line in lines.filter(|line| !line.is_empty()) {
             writeln!(out, "{:indent$}{line}", "")?;
         }
     }

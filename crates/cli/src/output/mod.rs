@@ -182,7 +182,11 @@ pub struct Report<'a> {
 
 impl<'a> Report<'a> {
     /// Writes what comes before the first row. `out` should be buffered.
-    pub fn begin(format: Format, out: impl Write + Send + 'a, meta: ReportMeta<'a>) -> io::Result<Report<'a>> {
+    pub fn begin(
+        format: Format,
+        out: impl Write + Send + 'a,
+        meta: ReportMeta<'a>,
+    ) -> io::Result<Report<'a>> {
         let mut writer: Box<dyn ReportWriter + Send + 'a> = match format {
             Format::Table => Box::new(table::TableWriter::new(out, meta)),
             Format::Json => Box::new(json::JsonWriter::new(out, meta)),
@@ -214,7 +218,10 @@ struct RuleIndex<'a> {
 
 impl<'a> RuleIndex<'a> {
     fn new(rules: &'a [RuleInfo]) -> Self {
-        RuleIndex { rules, by_id: rules.iter().enumerate().map(|(index, rule)| (rule.id.as_str(), index)).collect() }
+        RuleIndex {
+            rules,
+            by_id: rules.iter().enumerate().map(|(index, rule)| (rule.id.as_str(), index)).collect(),
+        }
     }
 
     fn position(&self, id: &str) -> Option<usize> {

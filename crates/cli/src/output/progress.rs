@@ -43,7 +43,8 @@ impl Progress {
     pub fn new(quiet: bool) -> Progress {
         let bar = (!quiet && io::stderr().is_terminal()).then(|| {
             let target = ProgressDrawTarget::stderr_with_hz(DRAWS_PER_SECOND);
-            let style = ProgressStyle::with_template("{spinner} {wide_msg}").expect("the template is well-formed");
+            let style =
+                ProgressStyle::with_template("{spinner} {wide_msg}").expect("the template is well-formed");
             ProgressBar::with_draw_target(None, target).with_style(style)
         });
         Progress { bar, pace: Pace::default() }
@@ -113,7 +114,11 @@ fn line(snapshot: &ProgressSnapshot, bytes_per_second: f64) -> String {
         format!("{}/s", bytes(bytes_per_second as u64)),
         counted(snapshot.findings, "finding"),
     ];
-    parts.extend(time_left(snapshot, bytes_per_second).map(|left| format!("about {} left", duration(left))));
+    parts.extend(time_left(snapshot, bytes_per_second).map(|left| match left.as_secs() {
+        // An estimate has no tenths.
+        seconds @ 0..60 => format!("about {seconds} s left"),
+        _ => format!("about {} left", duration(left)),
+    }));
     parts.join("  ")
 }
 
@@ -146,7 +151,10 @@ mod tests {
     fn the_line_estimates_only_what_is_known() {
         let mib = (1 << 20) as f64;
         let now = at(10, 20 << 20);
-        assert_eq!(line(&now, 2.0 * mib), "1,204/5,678 objects  20.0 MiB  2.0 MiB/s  1 finding  about 40.0 s left");
+        assert_eq!(
+            line(&now, 2.0 * mib),
+            "1,204/5,678 objects  20.0 MiB  2.0 MiB/s  1 finding  about 40 s left"
+        );
         let listing = ProgressSnapshot { listing_done: false, ..now };
         assert_eq!(line(&listing, 2.0 * mib), "1,204/5,678+ objects  20.0 MiB  2.0 MiB/s  1 finding");
         assert_eq!(time_left(&at(1, 20 << 20), mib), None, "too early");

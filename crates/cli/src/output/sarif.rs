@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use super::human::timestamp;
 use super::json::{reasons, write_json};
 use super::text::{self, Text};
-use super::{ReportMeta, ReportWriter, Row, RuleIndex, Sources, Summary, Tally};
+use super::{ReportMeta, ReportWriter, Row, RuleIndex, RuleInfo, Sources, Summary, Tally};
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
@@ -31,15 +31,16 @@ impl<'a, W: Write> SarifWriter<'a, W> {
     }
 
     fn driver(&self) -> Value {
-        let rule = |rule: &super::RuleInfo| {
+        let rule = |rule: &RuleInfo| {
+            // A text of the standard is never empty.
+            let described = if rule.description.is_empty() { &rule.id } else { &rule.description };
             json!({
                 "id": rule.id,
-                "shortDescription": { "text": rule.description },
+                "shortDescription": { "text": literal(described) },
                 "properties": { "category": rule.category.as_str(), "tags": ["security", rule.category.as_str()] },
             })
         };
-        let reason =
-            |reason: &Reason| json!({ "id": reason.as_str(), "shortDescription": { "text": reason.describe() } });
+        let reason = |reason: &Reason| json!({ "id": reason.as_str(), "shortDescription": { "text": reason.describe() } });
         json!({
             "name": "Domesday",
             "version": self.meta.version,
@@ -100,15 +101,18 @@ impl<'a, W: Write> SarifWriter<'a, W> {
 
 impl<W: Write> ReportWriter for SarifWriter<'_, W> {
     fn begin(&mut self) -> io::Result<()> {
-        write!(self.out, "{{\"$schema\":\"{SCHEMA}\",\"version\":\"2.1.0\",\"runs\":[{{\"tool\":{{\"driver\":")?;
+        write!(
+            self.out,
+            "{{\"version\":\"2.1.0\",\"$schema\":\"{SCHEMA}\",\"runs\":[{{\"tool\":{{\"driver\":"
+        )?;
         let driver = self.driver();
         write_json(&mut self.out, &driver)?;
         self.out.write_all(b"},\n\"columnKind\":\"unicodeCodePoints\",\"automationDetails\":")?;
         // The part before the slash is what services tell analyses of one commit apart by.
-        let details = json!({
-            "id": format!("domesday/{}", self.meta.job),
-            "description": { "text": literal(self.meta.description) },
-        });
+        let mut details = json!({ "id": format!("domesday/{}", self.meta.job) });
+        if !self.meta.description.is_empty() {
+            details["description"] = json!({ "text": literal(self.meta.description) });
+        }
         write_json(&mut self.out, &details)?;
         self.out.write_all(b",\n\"results\":[")
     }
@@ -167,16 +171,7 @@ fn notification(problem: &Problem, sources: &Sources) -> Value {
     out
 }
 
-/// Text as a message holds it: braces would be placeholders, and brackets links.
+/// Text as a message holds it: a single brace would begin a placeholder, and `](` would make a link.
 fn literal(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '{' | '}' => out.push(c),
-            '[' | ']' | '\\' => out.push('\\'),
-            _ => {}
-        }
-        out.push(c);
-    }
-    out
+    text.replace('{', "{{").replace('}', "}}").replace("](", "] (")
 }

@@ -58,8 +58,8 @@ fn is_complete(summary: &Summary<'_>) -> bool {
         && lost.into_iter().all(|(reason, n)| *n == 0 || reason.weight() == Weight::Skipped)
 }
 
-/// The summary for people. The lead text of a report in a format that has none of its own goes to
-/// standard error with this.
+/// The summary for people: the end of a table, and what goes to standard error beside a format that
+/// has no summary of its own.
 pub fn write_summary(
     out: &mut impl Write,
     summary: &Summary<'_>,
@@ -68,19 +68,25 @@ pub fn write_summary(
     style: Style,
 ) -> io::Result<()> {
     let totals = summary.totals;
-    write_findings(out, tally, totals.overflow, style)?;
+    write_findings(out, tally, style)?;
+    if totals.overflow > 0 {
+        let more = format!(
+            "{} more of the same rule in the same object, counted and not listed",
+            count(totals.overflow)
+        );
+        line(out, style, "", &more)?;
+    }
     let objects = format!(
-        "{} of {} read, {} nested in them, {} listed",
+        "{} of {} done, {} nested in them, {} listed",
         count(totals.objects_done),
-        counted(totals.objects_listed, "object"),
+        count(totals.objects_listed),
         count(totals.nested_done),
         counted(totals.units, "container"),
     );
     line(out, style, "objects", &objects)?;
     let seconds = summary.elapsed.as_secs_f64();
     let rate = if seconds > 0.0 { (totals.bytes_done as f64 / seconds) as u64 } else { 0 };
-    let read =
-        format!("{} in {}, {}/s", bytes(totals.bytes_done), duration(summary.elapsed), bytes(rate));
+    let read = format!("{} in {}, {}/s", bytes(totals.bytes_done), duration(summary.elapsed), bytes(rate));
     line(out, style, "bytes", &read)?;
 
     write_reasons(out, "skipped", ObjectStatus::Skipped, &totals.skipped, summary.problems, sources, style)?;
@@ -93,18 +99,19 @@ pub fn write_summary(
         line(out, style, "tasks", &format!("{} not done yet", count(totals.tasks_open)))?;
     }
     if !is_complete(summary) {
-        let why = summary.job.failure_reason.as_deref().map(|why| format!(": {}", text::shown(why))).unwrap_or_default();
-        let status = summary.job.status.as_str().to_lowercase().replace('_', " ");
-        let verdict = match summary.job.status {
-            JobStatus::Completed => "complete but for the above".to_owned(),
-            _ => format!("{status}{why}"),
+        let verdict = match (summary.job.status, &summary.job.failure_reason) {
+            (JobStatus::Completed, _) => "completed but for the above".to_owned(),
+            (status, None) => status.as_str().to_lowercase().replace('_', " "),
+            (status, Some(why)) => {
+                format!("{}: {}", status.as_str().to_lowercase().replace('_', " "), text::shown(why))
+            }
         };
         line(out, style, "job", &paint(style, Paint::new().yellow(), &verdict))?;
     }
     Ok(())
 }
 
-fn write_findings(out: &mut impl Write, tally: &Tally, overflow: u64, style: Style) -> io::Result<()> {
+fn write_findings(out: &mut impl Write, tally: &Tally, style: Style) -> io::Result<()> {
     if tally.findings == 0 {
         return line(out, style, "findings", "none");
     }
@@ -121,10 +128,6 @@ fn write_findings(out: &mut impl Write, tally: &Tally, overflow: u64, style: Sty
     let categories: Vec<String> =
         tally.by_category.iter().map(|(category, &n)| format!("{} {category}", count(n))).collect();
     line(out, style, "", &categories.join(", "))?;
-    if overflow > 0 {
-        let more = format!("{} more of the same rule in the same object, counted and not listed", count(overflow));
-        line(out, style, "", &more)?;
-    }
     Ok(())
 }
 
@@ -151,7 +154,8 @@ fn write_reasons(
         if reason.weight() == Weight::Skipped {
             continue;
         }
-        let named = problems.iter().filter(|problem| problem.status == status && problem.reason == Some(reason));
+        let named =
+            problems.iter().filter(|problem| problem.status == status && problem.reason == Some(reason));
         let named: Vec<&Problem> = named.take(EXAMPLES_PER_REASON).collect();
         for problem in &named {
             let path = sources.display(problem.datasource, &problem.location);
@@ -196,7 +200,7 @@ struct FindingsJson {
 #[derive(Serialize)]
 struct ObjectsJson {
     listed: u64,
-    read: u64,
+    done: u64,
     nested: u64,
     containers: u64,
 }
@@ -253,7 +257,11 @@ impl<'a> SummaryJson<'a> {
     pub fn new(summary: &Summary<'a>, tally: &Tally, sources: &'a Sources) -> Self {
         let totals = summary.totals;
         let reasons = |counts: &[(Reason, u64)]| {
-            let json = |&(reason, count)| ReasonJson { reason: Reason::as_str(reason), description: reason.describe(), count };
+            let json = |&(reason, count)| ReasonJson {
+                reason: Reason::as_str(reason),
+                description: reason.describe(),
+                count,
+            };
             counts.iter().map(json).collect()
         };
         SummaryJson {
@@ -269,7 +277,7 @@ impl<'a> SummaryJson<'a> {
             },
             objects: ObjectsJson {
                 listed: totals.objects_listed,
-                read: totals.objects_done,
+                done: totals.objects_done,
                 nested: totals.nested_done,
                 containers: totals.units,
             },

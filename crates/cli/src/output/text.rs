@@ -89,7 +89,9 @@ pub fn uri(path: &[u8]) -> String {
     }
     for &byte in path {
         match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => out.push(byte.into()),
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
+                out.push(byte.into())
+            }
             _ => write!(out, "%{byte:02X}").expect("writing to a String cannot fail"),
         }
     }
@@ -119,11 +121,11 @@ pub fn pad(text: &str, width: usize) -> String {
     format!("{text}{:1$}", "", width.saturating_sub(text.width()))
 }
 
-/// Lines of at most `width` columns, broken at spaces; a word longer than a line keeps its line whole,
-/// because a cut path or id cannot be copied.
+/// Lines of at most `width` columns, at least one, broken at spaces and otherwise unchanged; a word
+/// longer than a line keeps its line whole, because a cut path or id cannot be copied.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
+    for word in text.split(' ') {
         match lines.last_mut() {
             Some(line) if line.width() + 1 + word.width() <= width => {
                 line.push(' ');
@@ -179,6 +181,7 @@ mod tests {
         assert_eq!(truncate("漢字漢字", 5), "漢字…");
         assert_eq!(pad("漢", 4), "漢  ");
         assert_eq!(wrap("one two three verylongword x", 8), ["one two", "three", "verylongword", "x"]);
-        assert!(wrap("", 8).is_empty());
+        assert_eq!(wrap("  a  b", 80), ["  a  b"]);
+        assert_eq!(wrap("", 8), [""]);
     }
 }

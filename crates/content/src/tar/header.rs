@@ -55,7 +55,9 @@ impl<'a> Header<'a> {
         };
         let typeflag = self.typeflag();
         self.0[0] != 0
-            && [100..108, 108..116, 116..124, 124..136, 136..148].into_iter().all(|field| number(&self.0[field]))
+            && [100..108, 108..116, 116..124, 124..136, 136..148]
+                .into_iter()
+                .all(|field| number(&self.0[field]))
             && (typeflag == 0 || typeflag.is_ascii_alphanumeric())
     }
 }

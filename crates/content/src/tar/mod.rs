@@ -56,7 +56,15 @@ impl Tar {
             }))),
         };
         let budget = Arc::clone(budget);
-        Ok(Tar { blocks, budget, depth, ordinals: Ordinals::default(), data_left: 0, padding: 0, end_mark: false })
+        Ok(Tar {
+            blocks,
+            budget,
+            depth,
+            ordinals: Ordinals::default(),
+            data_left: 0,
+            padding: 0,
+            end_mark: false,
+        })
     }
 
     pub(crate) fn independent(&self) -> bool {
@@ -67,7 +75,8 @@ impl Tar {
         let mut meta = Meta::default();
         while let Some(block) = self.next_header()? {
             let Some(header) = Header::parse(&block) else {
-                let what = if self.end_mark { "bytes after the end of the tar archive" } else { "a tar header" };
+                let what =
+                    if self.end_mark { "bytes after the end of the tar archive" } else { "a tar header" };
                 return Err(ContentError::damaged(format!("{what}: the checksum is wrong")));
             };
             self.end_mark = false;
@@ -91,7 +100,8 @@ impl Tar {
                     self.budget.take_entry()?;
                     let pax = std::mem::take(&mut meta.pax);
                     let linked_with_data = typeflag == b'1' && pax.is_some() && size > 0;
-                    let name = pax.and_then(|pax| pax.path).or(meta.name.take()).unwrap_or_else(|| header.name());
+                    let name =
+                        pax.and_then(|pax| pax.path).or(meta.name.take()).unwrap_or_else(|| header.name());
                     if typeflag == b'S' {
                         self.skip_sparse_map(header.sparse_continues())?;
                     }
@@ -249,7 +259,9 @@ impl Read for StreamedEntry {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let mut shared = lock(&self.shared);
         if shared.owner != Some(self.ordinal) {
-            return Err(io::Error::other("an entry of a streamed archive was read after the next was asked for"));
+            return Err(io::Error::other(
+                "an entry of a streamed archive was read after the next was asked for",
+            ));
         }
         let len = shared.left.min(out.len() as u64) as usize;
         if len == 0 {

@@ -6,7 +6,8 @@ use super::fixtures::noise;
 use crate::{Encoding, Utf16Decoder, utf16_units};
 
 fn encode(units: &[u16], encoding: Encoding) -> Vec<u8> {
-    let bytes = |unit: &u16| if encoding == Encoding::Utf16Be { unit.to_be_bytes() } else { unit.to_le_bytes() };
+    let bytes =
+        |unit: &u16| if encoding == Encoding::Utf16Be { unit.to_be_bytes() } else { unit.to_le_bytes() };
     units.iter().flat_map(bytes).collect()
 }
 
@@ -36,11 +37,14 @@ fn marks_decide() {
 
 #[test]
 fn text_without_a_mark_is_guessed_and_binaries_are_not() {
-    let text: Vec<u16> = "[Einstellungen]\r\nSchlüssel=hunter2 – “geheim”\r\nNoch eine Zeile.".encode_utf16().collect();
+    let text: Vec<u16> =
+        "[Einstellungen]\r\nSchlüssel=hunter2 – “geheim”\r\nNoch eine Zeile.".encode_utf16().collect();
     for encoding in [Encoding::Utf16Le, Encoding::Utf16Be] {
         assert_eq!(Encoding::detect(&encode(&text, encoding)), (encoding, 0));
     }
-    let elf = [&b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0\x3e\0\x01\0\0\0\x60\x10\0\0\0\0\0\0"[..], &[0; 100]].concat();
+    let elf =
+        [&b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0\x3e\0\x01\0\0\0\x60\x10\0\0\0\0\0\0"[..], &[0; 100]]
+            .concat();
     let png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x04\0\0\0\x03\0\x08\x06\0\0\0";
     let words: Vec<u8> = (0..200u16).flat_map(|number| (number % 50).to_le_bytes()).collect();
     let text = b"nothing but ASCII, which has no zeros at all";

@@ -114,7 +114,16 @@ impl Member {
             _ => data.to_vec(),
         };
         let name = name.as_bytes().to_vec();
-        Member { name, method, flags: 0, crc: crc(data), packed, size: data.len() as u64, zip64: false, mode: 0o100644 }
+        Member {
+            name,
+            method,
+            flags: 0,
+            crc: crc(data),
+            packed,
+            size: data.len() as u64,
+            zip64: false,
+            mode: 0o100644,
+        }
     }
 
     fn common(&self, sizes_known: bool) -> Vec<u8> {

@@ -18,10 +18,20 @@ fn make_samples() -> Vec<Vec<u8>> {
     described.flags = DESCRIBED_AFTER;
     let mut wide = Member::new("wide", 95, &noise(100));
     wide.zip64 = true;
-    let members = [described, wide, Member::new("z", 93, &noise(200)), Member::new("b", 12, b"bz"), Member::new("s", 0, b"s")];
+    let members = [
+        described,
+        wide,
+        Member::new("z", 93, &noise(200)),
+        Member::new("b", 12, b"bz"),
+        Member::new("s", 0, b"s"),
+    ];
     let small_zip = zip_of(&members);
-    let small_tar =
-        [tar_meta(b'L', b"long/name\0"), tar_meta(b'x', b"10 path=p\n"), tar(&[("f", &noise(700)), ("g", b"g")])].concat();
+    let small_tar = [
+        tar_meta(b'L', b"long/name\0"),
+        tar_meta(b'x', b"10 path=p\n"),
+        tar(&[("f", &noise(700)), ("g", b"g")]),
+    ]
+    .concat();
     vec![
         gzip(&small_tar),
         zstd(&gzip(b"twice packed")),
@@ -53,7 +63,7 @@ fn a_truncated_stream_gives_its_prefix_and_the_reason() {
 
 #[test]
 fn damage_inside_a_stream_keeps_what_came_before_it() {
-    let content = noise(600_000);
+    let content: Vec<u8> = noise(600_000).iter().map(|byte| byte % 61 + b'0').collect();
     for pack in [gzip as fn(&[u8]) -> Vec<u8>, zstd] {
         let mut packed = pack(&content);
         let len = packed.len();
@@ -70,13 +80,17 @@ fn damage_inside_a_stream_keeps_what_came_before_it() {
 
 #[test]
 fn a_truncated_archive_gives_the_entries_before() {
-    let files: Vec<(String, Vec<u8>)> = (0..5).map(|at| (format!("{at}"), noise(3000 + at))).collect();
-    let borrowed: Vec<(&str, &[u8])> = files.iter().map(|(name, data)| (name.as_str(), data.as_slice())).collect();
+    let files: Vec<(String, Vec<u8>)> =
+        (0..5).map(|at| (format!("{at}"), noise(25_000)[at * 5000..][..4000].to_vec())).collect();
+    let borrowed: Vec<(&str, &[u8])> =
+        files.iter().map(|(name, data)| (name.as_str(), data.as_slice())).collect();
     for archive in [tar(&borrowed), zip(&borrowed), gzip(&tar(&borrowed)), gzip(&zip(&borrowed))] {
         let whole = explore_both(&archive);
         assert_eq!((whole.files.len(), whole.errors.len()), (5, 0));
         let found = explore_both(&archive[..archive.len() * 7 / 10]);
-        assert!(!found.files.is_empty() && found.reasons().iter().all(|&reason| reason == Reason::DamagedArchive));
+        assert!(
+            !found.files.is_empty() && found.reasons().iter().all(|&reason| reason == Reason::DamagedArchive)
+        );
         assert!(!found.errors.is_empty());
         assert_eq!(found.files[..3], whole.files[..3]);
         for (path, bytes) in &found.files {
@@ -102,8 +116,13 @@ fn every_truncation_ends_and_says_so() {
         assert_eq!(whole.errors, []);
         for cut in 0..sample.len() {
             let found = explore(seekable(&sample[..cut]), &Budget::new(LIMITS, None));
-            let (opened, complete) = (found.files.iter().any(|(path, _)| !path.is_empty()), found.files == whole.files);
-            assert!(!opened || !found.errors.is_empty() || complete, "cut at {cut} of {} is not told", sample.len());
+            let (opened, complete) =
+                (found.files.iter().any(|(path, _)| !path.is_empty()), found.files == whole.files);
+            assert!(
+                !opened || !found.errors.is_empty() || complete,
+                "cut at {cut} of {} is not told",
+                sample.len()
+            );
         }
     }
 }
@@ -120,7 +139,9 @@ fn an_unreadable_object_is_a_read_error() {
     let half = Cursor::new(archive[..archive.len() / 2].to_vec());
     let budget = Budget::new(LIMITS, None);
     let input = Input::Stream(Box::new(half.chain(Failing)));
-    let Ok((_, Unwrapped::Archive(mut opened))) = unwrap(input, None, &budget, 0) else { panic!("a tar was expected") };
+    let Ok((_, Unwrapped::Archive(mut opened))) = unwrap(input, None, &budget, 0) else {
+        panic!("a tar was expected")
+    };
     let mut bytes = Vec::new();
     let error = opened.next_entry().unwrap().unwrap().input.into_read().read_to_end(&mut bytes).unwrap_err();
     assert!(noise(50_000).starts_with(&bytes) && bytes.len() > 20_000);

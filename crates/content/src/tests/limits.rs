@@ -56,7 +56,10 @@ fn inflation_is_limited_against_the_outermost_object() {
     let found = explore(streamed(&bomb), &Budget::new(Limits { max_inflation: 100, ..LIMITS }, None));
     assert_eq!(found.reasons(), [Reason::RatioLimit]);
     // Small things may inflate as they like.
-    let found = explore(seekable(&gzip(&zeros[..8 << 20])), &Budget::new(Limits { max_inflation: 1, ..LIMITS }, None));
+    let found = explore(
+        seekable(&gzip(&zeros[..8 << 20])),
+        &Budget::new(Limits { max_inflation: 1, ..LIMITS }, None),
+    );
     assert_eq!(found.reasons(), []);
 }
 
@@ -113,7 +116,9 @@ fn a_gigabyte_streams_through_without_being_held() {
     let read = Arc::new(AtomicU64::new(0));
     let input = Input::Stream(Box::new(Counting(Cursor::new(packed), Arc::clone(&read))));
     let budget = Budget::new(Limits { max_inflation: 2000, ..LIMITS }, None);
-    let Ok((_, Unwrapped::Plain(mut reader))) = unwrap(input, None, &budget, 0) else { panic!("a stream was expected") };
+    let Ok((_, Unwrapped::Plain(mut reader))) = unwrap(input, None, &budget, 0) else {
+        panic!("a stream was expected")
+    };
     let (mut total, mut buffer) = (0u64, vec![0; 64 << 10]);
     loop {
         let got = reader.read(&mut buffer).unwrap() as u64;

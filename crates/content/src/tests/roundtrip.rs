@@ -13,8 +13,7 @@ const SECRET: &[u8] = b"token = hunter2\n";
 #[test]
 fn compressors_are_transparent() {
     let large = noise(300_000);
-    for (name, pack) in
-        [("gzip", gzip as fn(&[u8]) -> Vec<u8>), ("bzip2", bzip2), ("xz", xz), ("zstd", zstd)]
+    for (name, pack) in [("gzip", gzip as fn(&[u8]) -> Vec<u8>), ("bzip2", bzip2), ("xz", xz), ("zstd", zstd)]
     {
         for content in [&b""[..], SECRET, &large, &vec![b'x'; 1 << 20]] {
             let found = explore_both(&pack(content));
@@ -26,8 +25,7 @@ fn compressors_are_transparent() {
 
 #[test]
 fn concatenated_streams_are_one_and_padding_is_nothing() {
-    for (name, pack) in
-        [("gzip", gzip as fn(&[u8]) -> Vec<u8>), ("bzip2", bzip2), ("xz", xz), ("zstd", zstd)]
+    for (name, pack) in [("gzip", gzip as fn(&[u8]) -> Vec<u8>), ("bzip2", bzip2), ("xz", xz), ("zstd", zstd)]
     {
         let two = [pack(b"one "), pack(b""), pack(b"two"), vec![0; 8]].concat();
         let found = explore_both(&two);
@@ -144,12 +142,14 @@ fn what_is_not_a_file_takes_an_ordinal() {
     ]
     .concat();
     let budget = Budget::new(LIMITS, None);
-    let Ok((_, Unwrapped::Archive(mut opened))) = unwrap(seekable(&archive), Some(Format::Tar), &budget, 0) else {
+    let Ok((_, Unwrapped::Archive(mut opened))) = unwrap(seekable(&archive), Some(Format::Tar), &budget, 0)
+    else {
         panic!("a tar was expected")
     };
     assert!(opened.independent());
     let entries: Vec<_> = std::iter::from_fn(|| opened.next_entry()).map(Result::unwrap).collect();
-    let names: Vec<_> = entries.iter().map(|entry| (entry.name.as_slice(), entry.ordinal, entry.depth)).collect();
+    let names: Vec<_> =
+        entries.iter().map(|entry| (entry.name.as_slice(), entry.ordinal, entry.depth)).collect();
     assert_eq!(names, [(&b"a"[..], 1, 1), (b"a", 3, 1)]);
     let contents: Vec<Vec<u8>> = entries
         .into_iter()

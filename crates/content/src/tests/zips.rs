@@ -40,7 +40,10 @@ fn one_entry_that_cannot_be_read_leaves_the_others() {
     short.size += 1;
     let bytes = zip_of(&[encrypted, aes, implode, wrong, short, Member::new("fine", 8, b"fine")]);
     let found = explore_both(&bytes);
-    assert_eq!(found.contents(), [("!wrong", &b"all of it"[..]), ("!short", b"all of it"), ("!fine", b"fine")]);
+    assert_eq!(
+        found.contents(),
+        [("!wrong", &b"all of it"[..]), ("!short", b"all of it"), ("!fine", b"fine")]
+    );
     let errors: Vec<_> = found.errors.iter().map(|(path, reason)| (path.as_str(), *reason)).collect();
     assert_eq!(
         errors,
@@ -142,11 +145,13 @@ fn an_unread_entry_of_unknown_length_is_passed_over() {
     let mut members = three();
     members[0].flags = DESCRIBED_AFTER;
     let budget = Budget::new(Limits { max_buffered: 0, ..LIMITS }, None);
-    let Ok((_, Unwrapped::Archive(mut archive))) = unwrap(streamed(&zip_of(&members)), None, &budget, 0) else {
+    let Ok((_, Unwrapped::Archive(mut archive))) = unwrap(streamed(&zip_of(&members)), None, &budget, 0)
+    else {
         panic!("a zip was expected")
     };
     assert!(!archive.independent());
-    let names: Vec<_> = std::iter::from_fn(|| archive.next_entry()).map(|entry| entry.unwrap().name).collect();
+    let names: Vec<_> =
+        std::iter::from_fn(|| archive.next_entry()).map(|entry| entry.unwrap().name).collect();
     assert_eq!(names, [b"a", b"b", b"c"]);
 }
 
@@ -163,7 +168,8 @@ fn a_part_of_a_split_archive_is_refused_by_name() {
 fn the_directory_may_have_a_comment_a_gap_and_a_wrapped_count() {
     let members: Vec<_> = (0..70_000).map(|at| Member::new(&format!("{at}"), 0, b"")).collect();
     let budget = Budget::new(LIMITS, None);
-    let Ok((_, Unwrapped::Archive(mut archive))) = unwrap(seekable(&zip_of(&members)), None, &budget, 0) else {
+    let Ok((_, Unwrapped::Archive(mut archive))) = unwrap(seekable(&zip_of(&members)), None, &budget, 0)
+    else {
         panic!("a zip was expected")
     };
     assert_eq!(std::iter::from_fn(|| archive.next_entry()).filter(Result::is_ok).count(), 70_000);

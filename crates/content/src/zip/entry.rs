@@ -23,13 +23,22 @@ pub(super) struct ZipEntry {
 
 enum Body {
     /// The local header, to be read, is at `offset`.
-    Closed { bytes: Arc<dyn ReadAt>, offset: u64 },
+    Closed {
+        bytes: Arc<dyn ReadAt>,
+        offset: u64,
+    },
     Open(Box<dyn Read + Send>),
     Failed(ContentError),
 }
 
 impl ZipEntry {
-    pub(super) fn new(record: Record, ordinal: u32, bytes: Arc<dyn ReadAt>, base: u64, budget: &Arc<Budget>) -> Self {
+    pub(super) fn new(
+        record: Record,
+        ordinal: u32,
+        bytes: Arc<dyn ReadAt>,
+        base: u64,
+        budget: &Arc<Budget>,
+    ) -> Self {
         let body = match base.checked_add(record.offset) {
             Some(offset) => Body::Closed { bytes, offset },
             None => Body::Failed(ContentError::damaged("the entry lies outside the archive")),
@@ -59,7 +68,9 @@ impl ZipEntry {
     /// Damage inside an entry leaves its neighbours readable; a limit stops them all.
     fn name_entry(&self, error: ContentError) -> ContentError {
         match error.reason() {
-            Reason::DamagedArchive | Reason::UnsupportedArchive => error.only(&self.record.name, self.ordinal),
+            Reason::DamagedArchive | Reason::UnsupportedArchive => {
+                error.only(&self.record.name, self.ordinal)
+            }
             _ => error,
         }
     }

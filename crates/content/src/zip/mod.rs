@@ -37,7 +37,11 @@ enum Mode {
 
 impl Zip {
     /// Through the directory, or along the local headers if there is none.
-    pub(crate) fn central(bytes: Arc<dyn ReadAt>, budget: &Arc<Budget>, depth: u32) -> Result<Zip, ContentError> {
+    pub(crate) fn central(
+        bytes: Arc<dyn ReadAt>,
+        budget: &Arc<Budget>,
+        depth: u32,
+    ) -> Result<Zip, ContentError> {
         let found = match find_end(&*bytes).map_err(ContentError::from) {
             // The bytes end before they should: no directory, but maybe entries.
             Err(error) if error.reason() == Reason::DamagedArchive => None,
@@ -48,7 +52,9 @@ impl Zip {
                 return Err(ContentError::unsupported("one part of a split zip archive"));
             }
             Some(directory) => Mode::Central(Central::new(bytes, directory)),
-            None => Mode::Walk(walk_from(bytes, None, ContentError::damaged("the zip archive has no directory"))),
+            None => {
+                Mode::Walk(walk_from(bytes, None, ContentError::damaged("the zip archive has no directory")))
+            }
         };
         Ok(Zip { mode, budget: Arc::clone(budget), depth, ordinals: Ordinals::default() })
     }
@@ -91,9 +97,10 @@ impl Zip {
     fn entry(&mut self, record: Record, ordinal: u32) -> Result<Entry, ContentError> {
         let refused = match record.method {
             Method::Encrypted => Some((Reason::Encrypted, "the entry is encrypted".to_owned())),
-            Method::Unsupported(method) => {
-                Some((Reason::UnsupportedArchive, format!("zip compression method {method} is not supported")))
-            }
+            Method::Unsupported(method) => Some((
+                Reason::UnsupportedArchive,
+                format!("zip compression method {method} is not supported"),
+            )),
             Method::Stored | Method::Packed(_) => None,
         };
         if let Some((reason, detail)) = refused {
@@ -154,7 +161,11 @@ impl Central {
         };
         if !fixed.starts_with(&CENTRAL) {
             // Other records, such as a signature, may follow the last entry.
-            return if complete { Ok(None) } else { Err(ContentError::damaged("the zip directory is damaged")) };
+            return if complete {
+                Ok(None)
+            } else {
+                Err(ContentError::damaged("the zip directory is damaged"))
+            };
         }
         let (_, variable) = Record::central_lengths(&fixed);
         let whole = self.source.take_exact(CENTRAL_LEN + variable, "its directory")?;

@@ -68,7 +68,8 @@ pub(crate) fn find_end(bytes: &dyn ReadAt) -> io::Result<Option<Directory>> {
 }
 
 fn directory(bytes: &dyn ReadAt, end_at: u64, end: &[u8]) -> io::Result<Option<Directory>> {
-    let (mut total, mut len, mut offset) = (u64::from(le16(end, 10)), u64::from(le32(end, 12)), u64::from(le32(end, 16)));
+    let (mut total, mut len, mut offset) =
+        (u64::from(le16(end, 10)), u64::from(le32(end, 12)), u64::from(le32(end, 16)));
     let disk = le16(end, 4);
     let mut end_at = end_at;
     if let Some((at, end64)) = find_end64(bytes, end_at)? {

@@ -72,8 +72,12 @@ impl Walk {
         match &self.ending {
             _ if next.is_some() => Ok(next),
             Ending::Damaged { damage, .. } => Err(damage.clone()),
-            Ending::Directory if shared.truncated => Err(ContentError::damaged("the zip archive is truncated")),
-            Ending::Directory if shared.gap => Err(ContentError::damaged("parts of the zip archive make no sense")),
+            Ending::Directory if shared.truncated => {
+                Err(ContentError::damaged("the zip archive is truncated"))
+            }
+            Ending::Directory if shared.gap => {
+                Err(ContentError::damaged("parts of the zip archive make no sense"))
+            }
             Ending::Directory => Ok(None),
         }
     }
@@ -89,7 +93,8 @@ impl Walk {
             _ => {
                 let error = match self.ending {
                     Ending::Directory => {
-                        let detail = "an entry stored without its size, in a nested archive too large to hold";
+                        let detail =
+                            "an entry stored without its size, in a nested archive too large to hold";
                         ContentError::fatal_for(Reason::ByteLimit, detail)
                     }
                     Ending::Damaged { .. } => ContentError::damaged("an entry stored without its size"),
@@ -321,7 +326,9 @@ impl Read for StreamedEntry {
         let Shared { source, current, .. } = &mut *lock(&self.shared);
         match current {
             Some(current) if current.ordinal == Some(self.ordinal) => current.read(source, out),
-            _ => Err(io::Error::other("an entry of a streamed archive was read after the next was asked for")),
+            _ => {
+                Err(io::Error::other("an entry of a streamed archive was read after the next was asked for"))
+            }
         }
     }
 }

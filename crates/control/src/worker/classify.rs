@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use domesday_connector::Connector;
 use domesday_content::Limits;
-use domesday_model::{FindingDraft, ObjectReport, ScanOptions, Score};
+use domesday_model::{FindingDraft, ObjectReport, ScanOptions};
 use domesday_scheduler::{
     CursorState, EnumCursor, ObjectDescriptor, ObjectError, ObjectSource, OpenObject, Packet, PacketHandle,
     PacketOptions, PacketTotals, ResultSink,
@@ -78,7 +78,7 @@ async fn drain(handle: &PacketHandle, mut results: mpsc::Receiver<Message>) {
 
 pub(crate) fn packet_options(options: &ScanOptions) -> PacketOptions {
     PacketOptions {
-        min_score: Score(0),
+        min_score: options.min_score,
         occurrence_cap: options.occurrence_cap as usize,
         limits: Limits {
             max_depth: options.max_depth,

@@ -42,6 +42,28 @@ fn bit(byte: u8) -> u64 {
 struct Entry {
     literal: u32,
     offset: i32,
+    /// What the gram is, once the bits of `fold` are set and those outside `care` cleared: most grams that
+    /// pass the bitmaps are told apart here, without a look at the literal.
+    gram: u32,
+    fold: u32,
+    care: u32,
+}
+
+impl Entry {
+    fn new(number: u32, literal: &Literal, offset: i32) -> Entry {
+        let (mut gram, mut fold, mut care) = ([0; GRAM], [0; GRAM], [0; GRAM]);
+        for at in 0..GRAM {
+            let Some(&byte) = usize::try_from(offset + at as i32).ok().and_then(|at| literal.bytes.get(at))
+            else {
+                continue;
+            };
+            fold[at] = if literal.any_case && byte.is_ascii_alphabetic() { 0x20 } else { 0 };
+            gram[at] = byte | fold[at];
+            care[at] = 0xff;
+        }
+        let [gram, fold, care] = [gram, fold, care].map(u32::from_le_bytes);
+        Entry { literal: number, offset, gram, fold, care }
+    }
 }
 
 /// Collects the literals of all rules.
@@ -66,7 +88,8 @@ impl Builder {
         let mut rows = vec![BTreeSet::new(); ROWS];
         for ((literal, _), number) in index.literals.iter().zip(0u32..) {
             for offset in offsets(&literal.bytes) {
-                let byte = |at: i32| usize::try_from(offset + at).ok().and_then(|at| literal.bytes.get(at)).copied();
+                let byte =
+                    |at: i32| usize::try_from(offset + at).ok().and_then(|at| literal.bytes.get(at)).copied();
                 let bits = |byte: Option<u8>| match byte {
                     Some(byte) => cases(byte, literal.any_case).into_iter().map(bit).fold(0, |a, b| a | b),
                     None => u64::MAX,
@@ -77,7 +100,7 @@ impl Builder {
                         let row = row(u32::from_le_bytes([0, second, third, 0]));
                         index.first[row] |= bits(byte(0));
                         index.last[row] |= bits(byte(3));
-                        rows[row].insert(Entry { literal: number, offset });
+                        rows[row].insert(Entry::new(number, literal, offset));
                     }
                 }
             }
@@ -161,14 +184,21 @@ impl LiteralIndex {
     #[inline(never)]
     fn verify(&self, bytes: &[u8], at: usize, hits: &mut Vec<Hit>) {
         let byte = |offset: usize| bytes.get(at + offset).copied().unwrap_or(0);
-        let row = row(u32::from_le_bytes([0, byte(1), byte(2), 0]));
+        let gram = u32::from_le_bytes([byte(0), byte(1), byte(2), byte(3)]);
+        let row = row(gram);
         let entries = self.row_starts[row] as usize..self.row_starts[row + 1] as usize;
         for entry in &self.entries[entries] {
+            if (gram | entry.fold) & entry.care != entry.gram {
+                continue;
+            }
             let (literal, rules) = &self.literals[entry.literal as usize];
             let Some(start) = at.checked_add_signed(-entry.offset as isize) else { continue };
             let Some(text) = bytes.get(start..start + literal.bytes.len()) else { continue };
-            let same =
-                if literal.any_case { text.eq_ignore_ascii_case(&literal.bytes) } else { text == literal.bytes };
+            let same = if literal.any_case {
+                text.eq_ignore_ascii_case(&literal.bytes)
+            } else {
+                text == literal.bytes
+            };
             if same {
                 let len = literal.bytes.len() as u32;
                 hits.extend(rules.iter().map(|&rule| Hit { rule, at: start, len }));

@@ -39,7 +39,7 @@ impl Prefilter {
         for (rule, index) in rules.iter().zip(0u32..) {
             match &rule.trigger {
                 Trigger::Literals(set) => set.iter().for_each(|literal| literals.add(literal, index)),
-                Trigger::Shape(shape) => shapes.add(*shape, index),
+                Trigger::Shape(shape) => shapes.add(*shape, index, &rule.gate),
             }
         }
         Prefilter { literals: literals.build(), shapes }

@@ -8,6 +8,7 @@ use memchr::memchr_iter;
 
 use super::{Hit, SEGMENT_ALIGN};
 use crate::rules::Shape;
+use crate::rules::gate::{GROUP_MAX, Gate};
 
 /// Bytes whose digits are counted together.
 const BLOCK: usize = 32;
@@ -25,8 +26,6 @@ pub const LONG_WORD_MIN: usize = STEP + STEP / 2 - 1;
 const STEP: usize = 16;
 /// Bytes of a hexadecimal run in which colons count.
 const HEX_RUN_MAX: usize = 64;
-/// Bytes of the longest dotted quad.
-const QUAD_MAX: usize = 15;
 
 const _: () = assert!(SEGMENT_ALIGN.is_multiple_of(BLOCK));
 
@@ -145,29 +144,120 @@ impl Counted {
     }
 }
 
+/// Rules of digits, by the length that their first group may have; those with the smallest count first.
+struct Groups {
+    by_len: [Vec<GroupRule>; GROUP_MAX + 1],
+    least: Option<usize>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct GroupRule {
+    min: usize,
+    rule: u32,
+    starts_word: bool,
+}
+
+impl Default for Groups {
+    fn default() -> Groups {
+        Groups { by_len: std::array::from_fn(|_| Vec::new()), least: None }
+    }
+}
+
+impl Groups {
+    fn add(&mut self, min: u8, rule: u32, gate: &Gate) {
+        let min = usize::from(min);
+        self.least = Some(self.least.map_or(min, |least| least.min(min)));
+        for (len, rules) in
+            self.by_len.iter_mut().enumerate().filter(|(len, _)| gate.first_group >> len & 1 != 0)
+        {
+            debug_assert!(len <= GROUP_MAX);
+            rules.push(GroupRule { min, rule, starts_word: gate.starts_word });
+            rules.sort_unstable();
+        }
+    }
+
+    /// The hits of a group of `len` digits that starts at `at`.
+    fn push(&self, bytes: &[u8], at: usize, len: usize, hits: &mut Vec<Hit>) {
+        let rules = &self.by_len[len.min(GROUP_MAX)];
+        if rules.is_empty() {
+            return;
+        }
+        let in_word = is_word(before(bytes, at));
+        let count = digits_at(bytes, at);
+        let reached =
+            rules.iter().take_while(|rule| rule.min <= count).filter(|rule| !(in_word && rule.starts_word));
+        hits.extend(reached.map(|rule| Hit { rule: rule.rule, at, len: 1 }));
+    }
+}
+
 /// Rules of words, with what each asks for.
 #[derive(Default)]
-struct Words(Vec<(Word, u32)>);
+struct Words(Vec<(Word, Gate, u32)>);
 
 impl Words {
     fn least_digits(&self) -> Option<usize> {
-        self.0.iter().map(|(least, _)| least.digits).min()
+        self.0.iter().map(|(least, ..)| least.digits).min()
     }
 
     fn push(&self, bytes: &[u8], at: usize, max: usize, hits: &mut Vec<Hit>) {
         let Some(word) = word_at(bytes, at, max) else { return };
-        for &(least, rule) in &self.0 {
-            if word.digits >= least.digits && word.len >= least.len {
-                hits.push(Hit { rule, at, len: 1 });
+        for (least, gate, rule) in &self.0 {
+            let enough = word.digits >= least.digits && word.len >= least.len;
+            if enough && gate.first_byte[usize::from(bytes[at])] {
+                hits.push(Hit { rule: *rule, at, len: 1 });
             }
         }
+    }
+}
+
+/// Before these positions nothing needs another look.
+#[derive(Default)]
+struct Done {
+    groups: usize,
+    words: usize,
+}
+
+/// The positions in a block at which a group of digits starts.
+#[derive(Clone, Copy)]
+struct GroupStarts {
+    mask: u32,
+    block: usize,
+}
+
+impl GroupStarts {
+    fn of(bytes: &[u8], block: Range<usize>) -> GroupStarts {
+        let digits = match bytes[block.clone()].first_chunk::<BLOCK>() {
+            Some(whole) => {
+                let (words, _) = whole.as_chunks::<8>();
+                words.iter().rev().fold(0, |mask, &word| mask << 8 | digit_mask(word))
+            }
+            None => {
+                let bits = bytes[block.clone()].iter().enumerate();
+                bits.fold(0, |mask, (i, byte)| mask | u32::from(byte.is_ascii_digit()) << i)
+            }
+        };
+        let digit_before = u32::from(before(bytes, block.start).is_ascii_digit());
+        GroupStarts { mask: digits & !(digits << 1 | digit_before), block: block.start }
+    }
+}
+
+impl Iterator for GroupStarts {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        if self.mask == 0 {
+            return None;
+        }
+        let at = self.block + self.mask.trailing_zeros() as usize;
+        self.mask &= self.mask - 1;
+        Some(at)
     }
 }
 
 /// The shapes of all rules.
 #[derive(Default)]
 pub struct ShapeIndex {
-    digits: Counted,
+    digits: Groups,
     words: Words,
     long_words: Words,
     quads: Counted,
@@ -176,13 +266,13 @@ pub struct ShapeIndex {
 }
 
 impl ShapeIndex {
-    pub fn add(&mut self, shape: Shape, rule: u32) {
+    pub fn add(&mut self, shape: Shape, rule: u32, gate: &Gate) {
         match shape {
-            Shape::Digits { min } => self.digits.add(min, rule),
+            Shape::Digits { min } => self.digits.add(min, rule, gate),
             Shape::WordDigits { min, len } => {
                 let words =
                     if usize::from(len) >= LONG_WORD_MIN { &mut self.long_words } else { &mut self.words };
-                words.0.push((Word { digits: min.into(), len: len.into() }, rule));
+                words.0.push((Word { digits: min.into(), len: len.into() }, gate.clone(), rule));
             }
             Shape::DottedQuad => self.quads.add(1, rule),
             Shape::HexColon { min } => self.colons.add(min, rule),
@@ -212,45 +302,69 @@ impl ShapeIndex {
     /// it has a block all to itself, with every second byte a digit at least.
     fn find_in_digit_blocks(&self, bytes: &[u8], segment: Range<usize>, hits: &mut Vec<Hit>) {
         let half = |least: Option<usize>| least.map_or(usize::MAX, |least| least.div_ceil(2));
-        let digits_from = half(self.digits.least());
+        let digits_from = half(self.digits.least);
         let words_from = half(self.words.least_digits());
         let quads_from = half((!self.quads.0.is_empty()).then_some(4));
         let threshold = digits_from.min(words_from).min(quads_from);
         if threshold == usize::MAX {
             return;
         }
-        // Nothing before these positions needs another look.
-        let (mut digits_done, mut words_done, mut quads_done) = (0, 0, 0);
+        let mut done = Done::default();
         let mut at = segment.start;
         for block in bytes[segment].chunks(BLOCK) {
             let count = count_digits(block);
-            let end = at + block.len();
             if count >= threshold {
-                if count >= digits_from {
-                    let continues = |byte: u8| byte.is_ascii_digit() || is_separator(byte);
-                    let start = walk_back(bytes, at, DIGIT_RUN_MAX, continues).max(digits_done);
-                    digits_done = end;
-                    for at in (start..end).filter(|&at| bytes[at].is_ascii_digit()) {
-                        self.digits.push(digits_at(bytes, at), at, hits);
-                    }
+                let range = at..at + block.len();
+                let groups = GroupStarts::of(bytes, range.clone());
+                // Half of a quad has one of its dots.
+                if count >= digits_from || (count >= quads_from && block.contains(&b'.')) {
+                    self.find_groups(bytes, range.clone(), groups, &mut done, hits);
                 }
                 if count >= words_from {
-                    let start = walk_back(bytes, at, SHORT_WORD_MAX, |byte| byte.is_ascii_alphanumeric()).max(words_done);
-                    words_done = end;
-                    for at in (start..end).filter(|&at| bytes[at].is_ascii_alphanumeric()) {
-                        self.words.push(bytes, at, SHORT_WORD_MAX, hits);
-                    }
-                }
-                if count >= quads_from {
-                    let continues = |byte: u8| byte.is_ascii_digit() || byte == b'.';
-                    let start = walk_back(bytes, at, QUAD_MAX, continues).max(quads_done);
-                    quads_done = end;
-                    for at in (start..end).filter(|&at| bytes[at].is_ascii_digit()) {
-                        self.quads.push(quad_at(bytes, at).into(), at, hits);
-                    }
+                    self.find_words(bytes, range, groups, &mut done, hits);
                 }
             }
-            at = end;
+            at += block.len();
+        }
+    }
+
+    fn find_groups(
+        &self,
+        bytes: &[u8],
+        block: Range<usize>,
+        groups: GroupStarts,
+        done: &mut Done,
+        hits: &mut Vec<Hit>,
+    ) {
+        let continues = |byte: u8| byte.is_ascii_digit() || is_separator(byte);
+        let from = walk_back(bytes, block.start, DIGIT_RUN_MAX, continues).max(done.groups);
+        done.groups = block.end;
+        let starts_group = |&at: &usize| bytes[at].is_ascii_digit() && !before(bytes, at).is_ascii_digit();
+        for at in (from..block.start).filter(starts_group).chain(groups) {
+            let len = bytes[at..].iter().take(GROUP_MAX).take_while(|byte| byte.is_ascii_digit()).count();
+            self.digits.push(bytes, at, len, hits);
+            if bytes.get(at + len) == Some(&b'.') {
+                self.quads.push(quad_at(bytes, at).into(), at, hits);
+            }
+        }
+    }
+
+    /// A word with half of its digits in the block has one of its groups of digits there.
+    fn find_words(
+        &self,
+        bytes: &[u8],
+        block: Range<usize>,
+        groups: GroupStarts,
+        done: &mut Done,
+        hits: &mut Vec<Hit>,
+    ) {
+        let first = bytes[block.start].is_ascii_digit().then_some(block.start);
+        for at in first.into_iter().chain(groups) {
+            let start = walk_back(bytes, at, SHORT_WORD_MAX, |byte| byte.is_ascii_alphanumeric());
+            if start >= done.words {
+                done.words = start + 1;
+                self.words.push(bytes, start, SHORT_WORD_MAX, hits);
+            }
         }
     }
 
@@ -296,6 +410,15 @@ fn all_alphanumeric(bytes: [u8; STEP / 2]) -> bool {
     let letters = in_range(word | each(0x20), b'a', b'z');
     let digits = in_range(word, b'0', b'9');
     (letters | digits) & !word & HIGH == HIGH
+}
+
+/// Bit `i` says that byte `i` is a digit. The product moves bit `8 i` to bit `56 + i`, and no two of its
+/// terms meet, so nothing carries.
+fn digit_mask(bytes: [u8; 8]) -> u32 {
+    const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
+    let word = u64::from_le_bytes(bytes) ^ u64::from_ne_bytes([b'0'; 8]);
+    let not_digit = ((word & LOW) + u64::from_ne_bytes([0x80 - 10; 8])) | word;
+    ((((!not_digit & !LOW) >> 7).wrapping_mul(0x0102_0408_1020_4080)) >> 56) as u32
 }
 
 /// Written so that it compiles to a few vector instructions.

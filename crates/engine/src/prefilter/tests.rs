@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::*;
+use crate::rules::gate::Gate;
 use crate::rules::{Literal, Shape};
 
 fn hits(find: impl FnOnce(&mut Vec<Hit>)) -> BTreeSet<(u32, usize)> {
@@ -26,8 +27,11 @@ fn naive_literals(literals: &[Literal], bytes: &[u8]) -> BTreeSet<(u32, usize)> 
     let mut found = BTreeSet::new();
     for (literal, rule) in literals.iter().zip(0..) {
         for (at, window) in bytes.windows(literal.bytes.len()).enumerate() {
-            let same =
-                if literal.any_case { window.eq_ignore_ascii_case(&literal.bytes) } else { window == literal.bytes };
+            let same = if literal.any_case {
+                window.eq_ignore_ascii_case(&literal.bytes)
+            } else {
+                window == literal.bytes
+            };
             if same {
                 found.insert((rule, at));
             }
@@ -88,7 +92,7 @@ proptest! {
         // Each alone, too: the thresholds of one must not hide another.
         for chosen in (0..kinds.len()).map(|one| &kinds[one..=one]).chain([&kinds[..]]) {
             let mut index = shapes::ShapeIndex::default();
-            chosen.iter().zip(0..).for_each(|(shape, rule)| index.add(*shape, rule));
+            chosen.iter().zip(0..).for_each(|(shape, rule)| index.add(*shape, rule, &Gate::open()));
             let found = hits(|all| in_segments(&text, |segment| index.find(&text, segment, all)));
             prop_assert_eq!(found, naive_shapes(chosen, &text));
         }
@@ -106,13 +110,16 @@ fn naive_shapes(kinds: &[Shape], bytes: &[u8]) -> BTreeSet<(u32, usize)> {
 fn naive_shape(shape: Shape, bytes: &[u8], at: usize) -> bool {
     let before = if at == 0 { b'\n' } else { bytes[at - 1] };
     let text = String::from_utf8_lossy(&bytes[at..]).into_owned();
-    let run = |allowed: fn(char) -> bool, max: usize| text.chars().take(max).take_while(|&c| allowed(c)).collect::<String>();
+    let run = |allowed: fn(char) -> bool, max: usize| {
+        text.chars().take(max).take_while(|&c| allowed(c)).collect::<String>()
+    };
     let word_before = before.is_ascii_alphanumeric() || before == b'_';
     match shape {
         Shape::Digits { min } => {
             let run = run(|c| c.is_ascii_digit() || " -./".contains(c), usize::MAX);
             let groups: Vec<&str> = run.split([' ', '-', '.', '/']).collect();
-            let digits: usize = groups.iter().take_while(|group| !group.is_empty()).map(|group| group.len()).sum();
+            let digits: usize =
+                groups.iter().take_while(|group| !group.is_empty()).map(|group| group.len()).sum();
             !before.is_ascii_digit() && digits >= min.into()
         }
         Shape::At => {
@@ -135,7 +142,8 @@ fn naive_shape(shape: Shape, bytes: &[u8], at: usize) -> bool {
             !word_before && before != b':' && run.matches(':').count() >= min.into()
         }
         Shape::WordDigits { min, len } => {
-            let run = run(|c| c.is_ascii_alphanumeric(), if usize::from(len) >= LONG_WORD_MIN { 64 } else { 32 });
+            let run =
+                run(|c| c.is_ascii_alphanumeric(), if usize::from(len) >= LONG_WORD_MIN { 64 } else { 32 });
             let digits = run.chars().filter(char::is_ascii_digit).count();
             !word_before && run.len() >= len.into() && digits >= min.into() && digits < run.len()
         }

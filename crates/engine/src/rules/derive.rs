@@ -31,7 +31,7 @@ impl Required {
 
 /// The rarest set of literals that every match has one of, each at least [`LITERAL_MIN`] bytes long.
 pub fn rarest(hir: &Hir) -> Option<Required> {
-    required(hir).into_iter().filter(|set| long_enough(set)).max_by_key(Required::rarity)
+    required(hir).into_iter().filter(long_enough).max_by_key(Required::rarity)
 }
 
 fn long_enough(set: &Required) -> bool {
@@ -143,7 +143,9 @@ pub fn longest_run(hir: &Hir, wanted: fn(u8) -> bool) -> usize {
         _ if all_wanted(hir) => len(hir),
         HirKind::Capture(capture) => longest_run(&capture.sub, wanted),
         HirKind::Repetition(repetition) if repetition.min > 0 => longest_run(&repetition.sub, wanted),
-        HirKind::Alternation(branches) => branches.iter().map(|branch| longest_run(branch, wanted)).min().unwrap_or(0),
+        HirKind::Alternation(branches) => {
+            branches.iter().map(|branch| longest_run(branch, wanted)).min().unwrap_or(0)
+        }
         HirKind::Concat(parts) => {
             let runs = parts.chunk_by(|a, b| all_wanted(a) && all_wanted(b));
             let run = |run: &[Hir]| match run {
@@ -161,7 +163,9 @@ fn only(hir: &Hir, wanted: fn(u8) -> bool) -> bool {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => true,
         HirKind::Literal(literal) => literal.0.iter().all(|&byte| wanted(byte)),
-        HirKind::Class(class) => class_bytes(class).is_some_and(|bytes| bytes.iter().all(|&byte| wanted(byte))),
+        HirKind::Class(class) => {
+            class_bytes(class).is_some_and(|bytes| bytes.iter().all(|&byte| wanted(byte)))
+        }
         kind => kind.subs().iter().all(|sub| only(sub, wanted)),
     }
 }
@@ -233,8 +237,7 @@ fn required_of_branches(branches: &[Hir]) -> Option<Required> {
         let sets = required(branch);
         let best = sets.into_iter().max_by_key(|set| (long_enough(set), set.rarity()))?;
         union.literals.extend(best.literals);
-        union.lead =
-            Lead { min: union.lead.min.min(best.lead.min), max: union.lead.max.max(best.lead.max) };
+        union.lead = Lead { min: union.lead.min.min(best.lead.min), max: union.lead.max.max(best.lead.max) };
     }
     tidy(&mut union.literals);
     (union.literals.len() <= SET_MAX).then_some(union)
@@ -333,8 +336,11 @@ mod tests {
     fn check(regex: &str, literals: &[&str], lead: (usize, usize)) {
         let hir = parse(regex).unwrap_or_else(|reason| panic!("{regex}: {reason}")).hir;
         let found = rarest(&hir).unwrap_or_else(|| panic!("{regex}: nothing derived"));
-        let found_literals: Vec<_> =
-            found.literals.iter().map(|literal| String::from_utf8_lossy(&literal.bytes).into_owned()).collect();
+        let found_literals: Vec<_> = found
+            .literals
+            .iter()
+            .map(|literal| String::from_utf8_lossy(&literal.bytes).into_owned())
+            .collect();
         assert_eq!(found_literals, literals, "{regex}");
         assert_eq!((found.lead.min, found.lead.max), lead, "{regex}");
     }

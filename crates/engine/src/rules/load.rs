@@ -9,6 +9,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::derive::{self, LITERAL_MIN};
 use super::error::RuleErrors;
+use super::gate::Gate;
 use super::pattern::{self, Pattern};
 use super::toml_reader::{Fields, Problems};
 use super::{Context, Lead, Literal, Rule, RuleSource, Shape, Trigger, Validator};
@@ -48,7 +49,11 @@ pub fn load(sources: &[RuleSource]) -> Result<Vec<Rule>, RuleErrors> {
         if syntax_errors.is_empty() {
             for (rule, at) in read_file(document.get_ref(), &mut problems) {
                 if let Some(first) = seen.get(&rule.id) {
-                    problems.add(Some(&rule.id), at, format!("the id is taken by a rule of {first}: choose another"));
+                    problems.add(
+                        Some(&rule.id),
+                        at,
+                        format!("the id is taken by a rule of {first}: choose another"),
+                    );
                     continue;
                 }
                 seen.insert(rule.id.clone(), source.name.clone());
@@ -75,7 +80,11 @@ fn read_file(document: &DeTable<'_>, problems: &mut Problems<'_>) -> Vec<(Rule, 
                 continue;
             }
             (name, _) => {
-                problems.add(None, key.span().start, format!("unknown field `{name}`: a file holds `[[rule]]` only"));
+                problems.add(
+                    None,
+                    key.span().start,
+                    format!("unknown field `{name}`: a file holds `[[rule]]` only"),
+                );
                 continue;
             }
         };
@@ -132,7 +141,7 @@ fn read_rule(table: &DeTable<'_>, entry: &Spanned<DeValue<'_>>, problems: &mut P
     if problems.found.len() > before {
         return None;
     }
-    let ((trigger, lead), (pattern, _)) = (trigger?, pattern?);
+    let ((trigger, lead, gate), (pattern, _)) = (trigger?, pattern?);
     Some(Rule {
         id: id?.0.into(),
         description: description?.0.to_owned(),
@@ -143,6 +152,7 @@ fn read_rule(table: &DeTable<'_>, entry: &Spanned<DeValue<'_>>, problems: &mut P
         value_group: pattern.value_group,
         trigger,
         lead,
+        gate,
         score: Score(score as u8),
         validators,
         context,
@@ -185,12 +195,13 @@ fn read_level(fields: &mut Fields<'_, '_, '_>) -> Level {
 fn read_trigger(
     fields: &mut Fields<'_, '_, '_>,
     pattern: Option<(&Pattern, usize)>,
-) -> Option<(Trigger, Lead)> {
+) -> Option<(Trigger, Lead, Gate)> {
     let given = fields.texts("triggers");
     let shape = read_shape(fields);
     let at = fields.start();
     if let Some(short) = given.iter().find(|trigger| trigger.len() < LITERAL_MIN) {
-        let reason = format!("trigger `{short}` is under {LITERAL_MIN} bytes: lengthen it, or give a `shape`");
+        let reason =
+            format!("trigger `{short}` is under {LITERAL_MIN} bytes: lengthen it, or give a `shape`");
         fields.complain(at, reason);
         return None;
     }
@@ -212,7 +223,14 @@ fn read_trigger(
             fields.complain(regex_at, reason);
             return None;
         }
-        return Some((Trigger::Shape(shape), before.unwrap_or_else(|| shape_lead(shape, pattern))));
+        // With a lead of the rule's own, the trigger need not be the first digit of a match.
+        return Some(match before {
+            Some(lead) => (Trigger::Shape(shape), lead, Gate::open()),
+            None => {
+                let lead = shape_lead(shape, pattern);
+                (Trigger::Shape(shape), lead, Gate::of(&pattern.hir, lead))
+            }
+        });
     }
     if given.is_empty() {
         let Some(set) = derive::rarest(&pattern.hir) else {
@@ -222,16 +240,15 @@ fn read_trigger(
             fields.complain(regex_at, reason);
             return None;
         };
-        return Some((Trigger::Literals(set.literals), set.lead));
+        return Some((Trigger::Literals(set.literals), set.lead, Gate::open()));
     }
     let literal = |text: &String| Literal { bytes: text.to_ascii_lowercase().into_bytes(), any_case: true };
     let mut literals: Vec<_> = given.iter().map(literal).collect();
     literals.sort();
     literals.dedup();
     // A trigger that the regex does not place may stand anywhere in a match.
-    let lead =
-        derive::lead_of(&pattern.hir, &literals).unwrap_or(Lead { min: 0, max: pattern.max_len - 1 });
-    Some((Trigger::Literals(literals), lead))
+    let lead = derive::lead_of(&pattern.hir, &literals).unwrap_or(Lead { min: 0, max: pattern.max_len - 1 });
+    Some((Trigger::Literals(literals), lead, Gate::open()))
 }
 
 /// A word shape with the length of word that the regex asks for.
@@ -323,9 +340,11 @@ fn read_validator(fields: &mut Fields<'_, '_, '_>, item: &Spanned<DeValue<'_>>) 
             let name = inner.required_text("name")?.0.to_owned();
             let validator = match name.as_str() {
                 "entropy" => inner.decimal("min").map(|min| Validator::Entropy { min }),
-                "distinct" => inner.number("min", 1..=256).map(|min| Validator::Distinct { min: min as usize }),
+                "distinct" => {
+                    inner.number("min", 1..=256).map(|min| Validator::Distinct { min: min as usize })
+                }
                 "stopwords" => Some(Validator::Stopwords { words: inner.texts("words") }),
-                _ => parameterless(&name).ok().map(Some).unwrap_or(None),
+                _ => parameterless(&name).ok(),
             };
             inner.finish();
             validator.ok_or(name)
@@ -335,7 +354,10 @@ fn read_validator(fields: &mut Fields<'_, '_, '_>, item: &Spanned<DeValue<'_>>) 
     match validator {
         Ok(validator) => Some(validator),
         Err(name) if matches!(name.as_str(), "entropy" | "distinct") => {
-            fields.complain(at, format!("validator `{name}` has no `min`: write {{ name = \"{name}\", min = … }}"));
+            fields.complain(
+                at,
+                format!("validator `{name}` has no `min`: write {{ name = \"{name}\", min = … }}"),
+            );
             None
         }
         Err(name) => {

@@ -3,6 +3,7 @@
 
 mod derive;
 mod error;
+pub(crate) mod gate;
 mod hash;
 mod load;
 mod pattern;
@@ -17,6 +18,7 @@ pub use error::{RuleError, RuleErrors};
 
 use crate::builtin;
 use crate::validators::Check;
+use gate::Gate;
 
 /// One file of rules, as text: what travels with a job.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -106,6 +108,8 @@ pub struct Rule {
     pub value_group: Option<usize>,
     pub trigger: Trigger,
     pub lead: Lead,
+    /// What a shape's place must have besides.
+    pub(crate) gate: Gate,
     /// The base of the score.
     pub score: Score,
     pub validators: Vec<Validator>,
@@ -133,7 +137,8 @@ impl RuleSet {
     }
 
     pub fn builtin_sources() -> Vec<RuleSource> {
-        let source = |&(name, text): &(&str, &str)| RuleSource { name: name.to_owned(), text: text.to_owned() };
+        let source =
+            |&(name, text): &(&str, &str)| RuleSource { name: name.to_owned(), text: text.to_owned() };
         builtin::FAMILIES.iter().map(source).collect()
     }
 

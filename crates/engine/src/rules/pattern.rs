@@ -75,7 +75,9 @@ fn expanded_size(hir: &Hir) -> usize {
 
 fn value_group(hir: &Hir) -> Option<usize> {
     match hir.kind() {
-        HirKind::Capture(capture) if capture.name.as_deref() == Some(VALUE_GROUP) => Some(capture.index as usize),
+        HirKind::Capture(capture) if capture.name.as_deref() == Some(VALUE_GROUP) => {
+            Some(capture.index as usize)
+        }
         kind => kind.subs().iter().find_map(value_group),
     }
 }

@@ -53,7 +53,12 @@ fn every_refusal_names_file_line_and_remedy() {
     let at = |line: usize, reason: &str| format!("my.toml:{line}: rule `acme-token`: {reason}");
     let cases = [
         ("regex", r"regex = 'acme_[a-z]+'", 6, "regex has no maximum length: bound the repetition `+`"),
-        ("regex", r"regex = 'acme_[a-z]{3,}x'", 6, "regex has no maximum length: bound the repetition `{3,}`"),
+        (
+            "regex",
+            r"regex = 'acme_[a-z]{3,}x'",
+            6,
+            "regex has no maximum length: bound the repetition `{3,}`",
+        ),
         ("regex", r"regex = 'acme_[a-z]{4000}'", 6, "regex can match 4005 bytes: shorten it to at most 2048"),
         ("regex", r"regex = '(acme_'", 6, "regex does not parse: unclosed group"),
         (
@@ -63,12 +68,22 @@ fn every_refusal_names_file_line_and_remedy() {
             "regex has no literal of 3 bytes that every match contains: add `triggers` or `shape`",
         ),
         ("regex", r"regex = '(?:acme)?'", 6, "regex can match nothing at all: require at least one byte"),
-        ("category", "category = 'secrets'", 5, "`secrets` is not a category: use one of secret, personal, payment, health, network, marking"),
+        (
+            "category",
+            "category = 'secrets'",
+            5,
+            "`secrets` is not a category: use one of secret, personal, payment, health, network, marking",
+        ),
         ("score", "score = 101", 9, "`score` is a integer: make it a whole number from 0 to 100"),
         ("positive", "positive = ['a']", 2, "`positive` has fewer than 2 examples: add some"),
         ("triggers", "triggers = ['ab']", 2, "trigger `ab` is under 3 bytes: lengthen it, or give a `shape`"),
         ("shape", "shape = 'digits'", 9, "shape `digits` has no `min`: say how many digits"),
-        ("shape", "shape = 'round'", 9, "`round` is not a shape: use one of digits, at, dotted_quad, hex_colon, word_digits"),
+        (
+            "shape",
+            "shape = 'round'",
+            9,
+            "`round` is not a shape: use one of digits, at, dotted_quad, hex_colon, word_digits",
+        ),
         ("validators", "validators = ['nope']", 9, "there is no validator `nope`: check its name"),
         (
             "validators",
@@ -76,7 +91,12 @@ fn every_refusal_names_file_line_and_remedy() {
             9,
             "validator `entropy` has no `min`: write { name = \"entropy\", min = … }",
         ),
-        ("context", "context = { words = [] }", 9, "`context` needs words, none of them empty: add `words = [...]`"),
+        (
+            "context",
+            "context = { words = [] }",
+            9,
+            "`context` needs words, none of them empty: add `words = [...]`",
+        ),
         ("min_level", "min_level = 'top'", 9, "`top` is not a level: use one of low, medium, high"),
     ];
     for (field, line, number, reason) in cases {
@@ -85,7 +105,9 @@ fn every_refusal_names_file_line_and_remedy() {
     check(&with("description", ""), &["my.toml:2: rule `acme-token`: `description` is missing: add it"]);
     check(
         &with("id", "id = 'Acme_Token'"),
-        &["my.toml:3: rule `Acme_Token`: the id is not kebab-case: use lower-case letters, digits and single `-`"],
+        &[
+            "my.toml:3: rule `Acme_Token`: the id is not kebab-case: use lower-case letters, digits and single `-`",
+        ],
     );
     let errors = load(&with("colour", "colour = 'red'")).unwrap_err();
     assert_eq!(errors.0[0].line, 9);
@@ -95,9 +117,10 @@ fn every_refusal_names_file_line_and_remedy() {
 #[test]
 fn all_problems_of_all_files_are_listed() {
     let bad = with("regex", "regex = 'acme_.*'").replace("'secret'", "'x'").replace("\"secret\"", "\"x\"");
-    let errors = RuleSet::load(&[source("a.toml", &bad), source("b.toml", "rule = 3\nx ="), source("c.toml", GOOD)])
-        .unwrap_err()
-        .0;
+    let errors =
+        RuleSet::load(&[source("a.toml", &bad), source("b.toml", "rule = 3\nx ="), source("c.toml", GOOD)])
+            .unwrap_err()
+            .0;
     let places: Vec<_> = errors.iter().map(|error| (error.file.as_str(), error.line)).collect();
     assert_eq!(places[..2], [("a.toml", 5), ("a.toml", 6)]);
     assert!(places[2..].iter().all(|place| place.0 == "b.toml") && places.len() > 2, "{places:?}");
@@ -117,7 +140,9 @@ fn the_hash_is_of_what_rules_say() {
     let commented = format!("# why\n{other}\n\n   {GOOD}  # end\n");
     assert_eq!(one, turned);
     assert_eq!(one, load(&commented).unwrap().hash());
-    for (field, line) in [("score", "score = 61"), ("regex", r"regex = 'acme_[0-9a-z]{20}'"), ("tags", "tags = ['x']")] {
+    for (field, line) in
+        [("score", "score = 61"), ("regex", r"regex = 'acme_[0-9a-z]{20}'"), ("tags", "tags = ['x']")]
+    {
         assert_ne!(load(GOOD).unwrap().hash(), load(&with(field, line)).unwrap().hash(), "{line}");
     }
 }

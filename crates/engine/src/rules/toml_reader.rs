@@ -75,7 +75,10 @@ impl<'t, 'p, 'a> Fields<'t, 'p, 'a> {
         match read(value.get_ref()) {
             Some(read) => Some((read, at)),
             None => {
-                self.complain(at, format!("`{name}` is a {}: make it {expected}", value.get_ref().type_str()));
+                self.complain(
+                    at,
+                    format!("`{name}` is a {}: make it {expected}", value.get_ref().type_str()),
+                );
                 None
             }
         }
@@ -132,7 +135,10 @@ impl<'t, 'p, 'a> Fields<'t, 'p, 'a> {
         for key in self.table.keys() {
             if !self.known.contains(&key.get_ref().as_ref()) {
                 let known = self.known.join(", ");
-                self.complain(key.span().start, format!("unknown field `{}`: use one of {known}", key.get_ref()));
+                self.complain(
+                    key.span().start,
+                    format!("unknown field `{}`: use one of {known}", key.get_ref()),
+                );
             }
         }
     }

@@ -121,7 +121,14 @@ impl Scanner {
             for hits in scratch.hits.chunk_by(|a, b| a.rule == b.rule) {
                 let rule = hits[0].rule;
                 let rules = self.rules.rules();
-                self.confirmer.confirm(&rules[rule as usize], rule, bytes, hits, &mut scratch.caches, &mut scratch.found);
+                self.confirmer.confirm(
+                    &rules[rule as usize],
+                    rule,
+                    bytes,
+                    hits,
+                    &mut scratch.caches,
+                    &mut scratch.found,
+                );
             }
         });
         scratch.found.sort_unstable();

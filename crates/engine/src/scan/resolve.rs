@@ -33,7 +33,10 @@ fn better(a: &Match, b: &Match) -> bool {
 /// The matches after `i` in order that lie within it.
 fn within(matches: &[Match], i: usize) -> impl Iterator<Item = &Match> {
     let end = matches[i].span.end;
-    matches[i + 1..].iter().take_while(move |next| next.span.start < end).filter(move |next| next.span.end <= end)
+    matches[i + 1..]
+        .iter()
+        .take_while(move |next| next.span.start < end)
+        .filter(move |next| next.span.end <= end)
 }
 
 fn same_start_before(matches: &[Match], i: usize) -> impl Iterator<Item = &Match> {
@@ -52,7 +55,8 @@ impl Reach {
     fn advance<'m>(&mut self, matches: &'m [Match], i: usize) -> impl Iterator<Item = &'m Match> + use<'m> {
         let span = matches[i].span.clone();
         self.open.retain(|&open| matches[open].span.end > span.start);
-        let holders: Vec<usize> = self.open.iter().copied().filter(|&open| matches[open].span.end >= span.end).collect();
+        let holders: Vec<usize> =
+            self.open.iter().copied().filter(|&open| matches[open].span.end >= span.end).collect();
         self.open.push(i);
         holders.into_iter().map(|open| &matches[open])
     }

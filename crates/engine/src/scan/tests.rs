@@ -11,7 +11,8 @@ fn scanner(rules: &[(&str, &str)]) -> Scanner {
         )
     };
     let text = rules.iter().map(rule).collect::<String>();
-    let set = RuleSet::load(&[RuleSource { name: "t.toml".into(), text }]).unwrap_or_else(|errors| panic!("{errors}"));
+    let set = RuleSet::load(&[RuleSource { name: "t.toml".into(), text }])
+        .unwrap_or_else(|errors| panic!("{errors}"));
     Scanner::new(Arc::new(set))
 }
 
@@ -27,11 +28,17 @@ fn check(rules: &[(&str, &str)], text: &str, expected: &[(&str, &str)]) {
 }
 
 const TOKEN: (&str, &str) = ("token", r"regex = '\b(?P<value>tok_[a-z0-9]{8})\b'");
-const MAIL: (&str, &str) = ("mail", r"regex = '\b[a-z.]{1,20}@[a-z]{1,20}\.(?:com|org)\b'
-shape = 'at'");
-const CARD: (&str, &str) = ("card", r"regex = '\b(?:\d[ -]?){15}\d\b'
+const MAIL: (&str, &str) = (
+    "mail",
+    r"regex = '\b[a-z.]{1,20}@[a-z]{1,20}\.(?:com|org)\b'
+shape = 'at'",
+);
+const CARD: (&str, &str) = (
+    "card",
+    r"regex = '\b(?:\d[ -]?){15}\d\b'
 shape = { kind = 'digits', min = 16 }
-validators = ['luhn']");
+validators = ['luhn']",
+);
 
 #[test]
 fn values_are_found_at_either_end_and_next_to_each_other() {

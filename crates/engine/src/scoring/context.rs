@@ -40,15 +40,16 @@ fn is_letter(byte: u8) -> bool {
 }
 
 fn starts_word(bytes: &[u8], at: usize) -> bool {
-    let Some(before) = at.checked_sub(1).map(|at| bytes[at]) else { return true };
-    // A digit before a letter, and a capital after a small letter, begin a word as well as a blank does.
-    !is_letter(before) && !(before.is_ascii_digit() && bytes[at].is_ascii_digit())
-        || (before.is_ascii_lowercase() && bytes[at].is_ascii_uppercase())
+    at.checked_sub(1).is_none_or(|before| !same_word(bytes[before], bytes[at]))
 }
 
 fn ends_word(bytes: &[u8], end: usize) -> bool {
-    let Some(&after) = bytes.get(end) else { return true };
-    let last = bytes[end - 1];
-    !is_letter(after) && !(after.is_ascii_digit() && last.is_ascii_digit())
-        || (last.is_ascii_lowercase() && after.is_ascii_uppercase())
+    bytes.get(end).is_none_or(|&after| !same_word(bytes[end - 1], after))
+}
+
+/// Whether two neighbours belong to one word: a capital after a small letter begins another, and so does a
+/// letter after a digit, or a digit after a letter.
+fn same_word(a: u8, b: u8) -> bool {
+    let camel = a.is_ascii_lowercase() && b.is_ascii_uppercase();
+    (is_letter(a) && is_letter(b) && !camel) || (a.is_ascii_digit() && b.is_ascii_digit())
 }

@@ -77,8 +77,8 @@ impl fmt::Display for Evidences {
 /// Whether the path of an object is one of tests, samples or documentation.
 pub fn is_sample_path(path: &[u8]) -> bool {
     const SAMPLES: &[&str] = &[
-        "test", "tests", "testdata", "testing", "spec", "specs", "fixture", "fixtures", "example", "examples", "sample",
-        "samples", "mock", "mocks",
+        "test", "tests", "testdata", "testing", "spec", "specs", "fixture", "fixtures", "example",
+        "examples", "sample", "samples", "mock", "mocks",
     ];
     path.split(|&byte| byte == b'/' || byte == b'\\')
         .any(|part| SAMPLES.iter().any(|sample| part.eq_ignore_ascii_case(sample.as_bytes())))

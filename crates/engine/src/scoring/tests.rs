@@ -8,7 +8,8 @@ fn rule(extra: &str) -> Rule {
         "[[rule]]\nid = 'r'\ndescription = 'd'\ncategory = 'secret'\nregex = 'value_[a-z0-9]{{4,40}}'\nscore = 60\n\
          positive = ['a', 'b']\nnegative = ['c', 'd']\n{extra}"
     );
-    let set = RuleSet::load(&[RuleSource { name: "t".into(), text }]).unwrap_or_else(|errors| panic!("{errors}"));
+    let set =
+        RuleSet::load(&[RuleSource { name: "t".into(), text }]).unwrap_or_else(|errors| panic!("{errors}"));
     set.rules()[0].clone()
 }
 

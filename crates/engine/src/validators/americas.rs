@@ -67,7 +67,8 @@ fn us_mbi(s: &[u8; 11]) -> bool {
 /// The Mexican person code: initials, birth date, sex, state, consonants, homonym, check digit. Ñ stands
 /// between N and O in its alphabet; it is written as X.
 fn mx_curp(s: &[u8; 18]) -> bool {
-    const STATES: &[u8] = b"AS BC BS CC CL CM CS CH DF DG GT GR HG JC MC MN MS NT NL OC PL QT QR SP SL SR TC TS TL VZ YN ZS NE";
+    const STATES: &[u8] =
+        b"AS BC BS CC CL CM CS CH DF DG GT GR HG JC MC MN MS NT NL OC PL QT QR SP SL SR TC TS TL VZ YN ZS NE";
     let value = |symbol: u8| base36(symbol).map(|v| if symbol > b'N' { v + 1 } else { v });
     let Some(date) = digits_exact::<6>(&s[4..10]) else { return false };
     let mut sum = 0;

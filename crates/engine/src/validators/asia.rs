@@ -71,18 +71,20 @@ fn hk_hkid(v: &[u8]) -> bool {
     let blank = if letters == 1 { 36 * 9 } else { 0 };
     let weights = (2..=if letters == 1 { 8 } else { 9 }).rev();
     let sum: u32 = head.iter().chain(body).zip(weights).map(|(&b, w)| base36(b).unwrap_or(0) * w).sum();
-    (blank + sum + check) % 11 == 0
+    (blank + sum + check).is_multiple_of(11)
 }
 
 /// Taiwan: a letter of the place, which counts as two digits, sex (or residence status), digits, mod 10.
 fn tw_id(s: &[u8; 10]) -> bool {
     // The letters in the order of their codes, 10 upwards.
-    let Some(code) = b"ABCDEFGHJKLMNPQRSTUVXYWZIO".iter().position(|&letter| letter == s[0]) else { return false };
+    let Some(code) = b"ABCDEFGHJKLMNPQRSTUVXYWZIO".iter().position(|&letter| letter == s[0]) else {
+        return false;
+    };
     let Some(d) = digits_exact::<9>(&s[1..]) else { return false };
     let code = code as u32 + 10;
     let body: u32 = d[..8].iter().zip((1..=8).rev()).map(|(&d, w)| u32::from(d) * w).sum();
     let sum = code / 10 + code % 10 * 9 + body + u32::from(d[8]);
-    matches!(d[0], 1 | 2 | 8 | 9) && !uniform(&d[1..]) && sum % 10 == 0
+    matches!(d[0], 1 | 2 | 8 | 9) && !uniform(&d[1..]) && sum.is_multiple_of(10)
 }
 
 /// Korean resident: date, a digit for century and sex, and a check digit that numbers given out since

@@ -7,7 +7,10 @@ use super::{Table, Verdict};
 pub(super) const TABLE: Table = &[
     ("card_issuer", |v| Verdict::pass_if(digits(v).is_some_and(|d| issued(&d)))),
     ("card", |v| {
-        Verdict::proof_if(digits(v).is_some_and(|d| card(&d)), "card number of a known issuer, check digit valid")
+        Verdict::proof_if(
+            digits(v).is_some_and(|d| card(&d)),
+            "card number of a known issuer, check digit valid",
+        )
     }),
     ("card_track", |v| Verdict::proof_if(track(v), "track data with a valid card number")),
 ];
@@ -45,9 +48,8 @@ const RANGES: &[(u64, u64, u32)] = &[
     (309_500, 309_599, 1 << 14 | lengths(16, 19)),
     (360_000, 369_999, lengths(14, 19)),
     (380_000, 399_999, 1 << 14 | lengths(16, 19)),
-    // JCB issues 3528 to 3589; forms and generators take all of 35 for it. Its older numbers have 15 digits.
-    (350_000, 359_999, 1 << 16),
-    (352_800, 358_999, lengths(17, 19)),
+    // JCB, and its older 15-digit numbers.
+    (352_800, 358_999, lengths(16, 19)),
     (180_000, 180_099, 1 << 15),
     (213_100, 213_199, 1 << 15),
     // Discover, and the UnionPay range it shares.

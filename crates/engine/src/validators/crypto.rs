@@ -5,8 +5,15 @@ use super::{Table, Verdict};
 
 pub(super) const TABLE: Table = &[
     ("btc_address", |v| proof(btc_address(v))),
-    ("btc_wif", |v| proof(base58check(v).is_some_and(|b| b.payload().first() == Some(&0x80) && matches!(b.payload().len(), 33 | 34)))),
-    ("bip32_xprv", |v| proof(base58check(v).is_some_and(|b| b.payload().starts_with(&[0x04, 0x88, 0xAD, 0xE4])))),
+    ("btc_wif", |v| {
+        proof(
+            base58check(v)
+                .is_some_and(|b| b.payload().first() == Some(&0x80) && matches!(b.payload().len(), 33 | 34)),
+        )
+    }),
+    ("bip32_xprv", |v| {
+        proof(base58check(v).is_some_and(|b| b.payload().starts_with(&[0x04, 0x88, 0xAD, 0xE4])))
+    }),
     ("bech32", |v| proof(bech32(v).is_some())),
     ("eth_address", eth_address),
 ];
@@ -102,7 +109,9 @@ fn btc_address(value: &[u8]) -> bool {
         [b'b' | b'B', b'c' | b'C', b'1', version, ..] => {
             bech32(value).is_some_and(|kind| (kind == Bech32::Original) == matches!(version, b'q' | b'Q'))
         }
-        _ => base58check(value).is_some_and(|b| matches!(b.payload(), [0 | 5, rest @ ..] if rest.len() == 20)),
+        _ => {
+            base58check(value).is_some_and(|b| matches!(b.payload(), [0 | 5, rest @ ..] if rest.len() == 20))
+        }
     }
 }
 

@@ -17,7 +17,9 @@ pub(super) const TABLE: Table = &[
     ("se_pnr", |v| proof(se_pnr(v))),
     ("no_fnr", |v| proof(digits_exact::<11>(v).is_some_and(|d| no_fnr(&d)))),
     // Since 2007 Denmark issues numbers that fail the old sum; the date is all that always holds.
-    ("dk_cpr", |v| Verdict::pass_if(digits_exact::<10>(v).is_some_and(|d| dates::ddmmyy(&d) && d[6..] != [0; 4]))),
+    ("dk_cpr", |v| {
+        Verdict::pass_if(digits_exact::<10>(v).is_some_and(|d| dates::ddmmyy(&d) && d[6..] != [0; 4]))
+    }),
     ("ee_lt_id", |v| proof(digits_exact::<11>(v).is_some_and(|d| ee_lt_id(&d)))),
     ("bg_egn", |v| proof(digits_exact::<10>(v).is_some_and(|d| bg_egn(&d)))),
     ("cz_rc", |v| proof(digits_exact::<10>(v).is_some_and(|d| cz_rc(&d)))),
@@ -65,7 +67,8 @@ fn ie_pps(s: &[u8]) -> bool {
         Some(letter @ b'A'..=b'I') => u32::from(letter - b'A' + 1),
         Some(_) => return false,
     };
-    let sum: u32 = d.iter().zip([8, 7, 6, 5, 4, 3, 2]).map(|(&d, w)| u32::from(d) * w).sum::<u32>() + extra * 9;
+    let sum: u32 =
+        d.iter().zip([8, 7, 6, 5, 4, 3, 2]).map(|(&d, w)| u32::from(d) * w).sum::<u32>() + extra * 9;
     !uniform(&d) && s[7] == b"WABCDEFGHIJKLMNOPQRSTUV"[(sum % 23) as usize]
 }
 
@@ -137,11 +140,17 @@ fn at_vnr(d: &[u8; 10]) -> bool {
 /// Finnish person: date, a sign for the century, three digits, and a symbol mod 31.
 fn fi_hetu(v: &[u8]) -> bool {
     let [date @ .., sign, a, b, c, check] = v else { return false };
-    let (Some(date), Some(n)) = (digits_exact::<6>(date), digits_exact::<3>(&[*a, *b, *c])) else { return false };
+    let (Some(date), Some(n)) = (digits_exact::<6>(date), digits_exact::<3>(&[*a, *b, *c])) else {
+        return false;
+    };
     let signed = matches!(sign.to_ascii_uppercase(), b'+' | b'-' | b'A'..=b'F' | b'U'..=b'Y');
     let rest = (number(&date) * 1000 + number(&n)) % 31;
     let expected = b"0123456789ABCDEFHJKLMNPRSTUVWXY"[rest as usize];
-    v.len() == 11 && signed && number(&n) >= 2 && dates::ddmmyy(&date) && check.to_ascii_uppercase() == expected
+    v.len() == 11
+        && signed
+        && number(&n) >= 2
+        && dates::ddmmyy(&date)
+        && check.to_ascii_uppercase() == expected
 }
 
 /// Swedish person: two- or four-digit year, date (day + 60 for coordination numbers), and Luhn over the last
@@ -176,7 +185,14 @@ fn ee_lt_id(d: &[u8; 11]) -> bool {
 /// Bulgarian person: births before 1900 add 20 to the month, from 2000 on 40.
 fn bg_egn(d: &[u8; 10]) -> bool {
     let month = number(&d[2..4]);
-    let month = month - if month > 40 { 40 } else if month > 20 { 20 } else { 0 };
+    let month = month
+        - if month > 40 {
+            40
+        } else if month > 20 {
+            20
+        } else {
+            0
+        };
     dates::exists(number(&d[..2]), month, number(&d[4..6])) && BG_EGN.ends(d)
 }
 

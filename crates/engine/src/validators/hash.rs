@@ -5,7 +5,10 @@
 /// CRC-32 as in zip and gzip.
 pub(super) fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0, |crc, &byte| {
-        (0..8).fold(crc ^ u32::from(byte), |crc, _| if crc & 1 == 1 { crc >> 1 ^ 0xEDB8_8320 } else { crc >> 1 })
+        (0..8).fold(
+            crc ^ u32::from(byte),
+            |crc, _| if crc & 1 == 1 { crc >> 1 ^ 0xEDB8_8320 } else { crc >> 1 },
+        )
     })
 }
 
@@ -34,9 +37,8 @@ pub(super) fn sha256(bytes: &[u8]) -> Option<[u8; 32]> {
     padded[bytes.len()] = 0x80;
     let end = if bytes.len() < 56 { 64 } else { 128 };
     padded[end - 8..end].copy_from_slice(&(bytes.len() as u64 * 8).to_be_bytes());
-    let mut state = [
-        0x6a09e667u32, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19,
-    ];
+    let mut state =
+        [0x6a09e667u32, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19];
     padded[..end].chunks_exact(64).for_each(|block| sha256_block(&mut state, block));
     let mut out = [0; 32];
     out.chunks_exact_mut(4).zip(state).for_each(|(chunk, word)| chunk.copy_from_slice(&word.to_be_bytes()));

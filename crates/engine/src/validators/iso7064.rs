@@ -5,8 +5,12 @@ use super::{CHECK_DIGIT, Table, Verdict, dates};
 
 pub(super) const TABLE: Table = &[
     ("de_idnr", |v| proof(digits_exact::<11>(v).is_some_and(|d| de_idnr(&d)))),
-    ("de_ust", |v| proof(digits_exact::<9>(v).is_some_and(|d| d[0] != 0 && !sequential(&d) && mod_11_10(&d)))),
-    ("hr_oib", |v| proof(digits_exact::<11>(v).is_some_and(|d| !uniform(&d) && !sequential(&d) && mod_11_10(&d)))),
+    ("de_ust", |v| {
+        proof(digits_exact::<9>(v).is_some_and(|d| d[0] != 0 && !sequential(&d) && mod_11_10(&d)))
+    }),
+    ("hr_oib", |v| {
+        proof(digits_exact::<11>(v).is_some_and(|d| !uniform(&d) && !sequential(&d) && mod_11_10(&d)))
+    }),
     ("cn_ric", |v| proof(alnum_exact::<18>(v).is_some_and(|s| cn_ric(&s)))),
 ];
 

@@ -8,13 +8,19 @@ pub(super) const TABLE: Table = &[
     ("imei", |v| proof(digits_exact::<15>(v).is_some_and(|d| plausible(&d) && luhn(&d)))),
     ("iccid", |v| proof(digits(v).is_some_and(|d| iccid(&d)))),
     ("us_npi", |v| proof(digits_exact::<10>(v).is_some_and(|d| npi(&d)))),
-    ("ca_sin", |v| proof(digits_exact::<9>(v).is_some_and(|d| !matches!(d[0], 0 | 8) && plausible(&d) && luhn(&d)))),
+    ("ca_sin", |v| {
+        proof(digits_exact::<9>(v).is_some_and(|d| !matches!(d[0], 0 | 8) && plausible(&d) && luhn(&d)))
+    }),
     ("fr_siren", |v| proof(digits_exact::<9>(v).is_some_and(|d| plausible(&d) && luhn(&d)))),
-    ("fr_siret", |v| proof(digits_exact::<14>(v).is_some_and(|d| plausible(&d[..9]) && luhn(&d[..9]) && luhn(&d)))),
+    ("fr_siret", |v| {
+        proof(digits_exact::<14>(v).is_some_and(|d| plausible(&d[..9]) && luhn(&d[..9]) && luhn(&d)))
+    }),
     ("it_iva", |v| proof(digits_exact::<11>(v).is_some_and(|d| iva_office(&d) && plausible(&d) && luhn(&d)))),
     ("gr_amka", |v| proof(digits_exact::<11>(v).is_some_and(|d| dates::ddmmyy(&d) && luhn(&d)))),
     ("il_id", |v| proof(digits_exact::<9>(v).is_some_and(|d| plausible(&d) && luhn(&d)))),
-    ("sa_id", |v| proof(digits_exact::<10>(v).is_some_and(|d| matches!(d[0], 1 | 2) && plausible(&d) && luhn(&d)))),
+    ("sa_id", |v| {
+        proof(digits_exact::<10>(v).is_some_and(|d| matches!(d[0], 1 | 2) && plausible(&d) && luhn(&d)))
+    }),
     ("ae_id", |v| proof(digits_exact::<15>(v).is_some_and(|d| d[..3] == [7, 8, 4] && luhn(&d)))),
     ("za_id", |v| proof(digits_exact::<13>(v).is_some_and(|d| dates::yymmdd(&d) && d[10] <= 2 && luhn(&d)))),
     ("do_cedula", |v| proof(digits_exact::<11>(v).is_some_and(|d| plausible(&d) && luhn(&d)))),

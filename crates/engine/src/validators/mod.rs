@@ -1,7 +1,7 @@
 //! Validators: what a value must satisfy beyond its shape.
 //!
 //! A validator is a plain function of the matched bytes, so that a verdict is the same in every run, on
-//! every worker, and costs no allocation. Each family of formats is one file with its own `TABLE`; a new
+//! every worker. Each family of formats is one file with its own `TABLE`; a new
 //! validator is one row there. Validators know nothing of rules, scores or context, and never panic:
 //! their input is whatever a hostile file contained.
 

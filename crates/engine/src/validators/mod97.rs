@@ -4,7 +4,9 @@ use super::text::{Symbols, alnum, alnum_exact, ascii_number, base36, digits_exac
 use super::{CHECK_DIGIT, Table, Verdict, dates};
 
 pub(super) const TABLE: Table = &[
-    ("iban", |v| Verdict::proof_if(alnum(v).is_some_and(|s| iban(&s)), "mod-97 check and country length valid")),
+    ("iban", |v| {
+        Verdict::proof_if(alnum(v).is_some_and(|s| iban(&s)), "mod-97 check and country length valid")
+    }),
     ("fr_nir", |v| proof(alnum_exact::<15>(v).is_some_and(|s| fr_nir(&s)))),
     ("be_nn", |v| proof(digits_exact::<11>(v).is_some_and(|d| be_nn(&d)))),
     ("gb_vat", |v| proof(digits_exact::<9>(v).is_some_and(|d| gb_vat(&d)))),
@@ -69,10 +71,20 @@ fn fr_nir(s: &[u8; 15]) -> bool {
 fn be_nn(d: &[u8; 11]) -> bool {
     let (body, check) = (number(&d[..9]), number(&d[9..]));
     let month = number(&d[2..4]);
-    let month = month - if month > 40 { 40 } else if month > 20 { 20 } else { 0 };
+    let month = month
+        - if month > 40 {
+            40
+        } else if month > 20 {
+            20
+        } else {
+            0
+        };
     // Month and day are zero where they are not known.
     let dated = dates::exists(number(&d[..2]), month, number(&d[4..6])) || month == 0 || d[4..6] == [0, 0];
-    dated && month <= 12 && body != 0 && (check == 97 - body % 97 || check == 97 - (2_000_000_000 + body) % 97)
+    dated
+        && month <= 12
+        && body != 0
+        && (check == 97 - body % 97 || check == 97 - (2_000_000_000 + body) % 97)
 }
 
 /// UK VAT: weights 8 to 2 and the last two digits make a multiple of 97; numbers from 100 on were continued
@@ -80,5 +92,5 @@ fn be_nn(d: &[u8; 11]) -> bool {
 fn gb_vat(d: &[u8; 9]) -> bool {
     let sum: u64 = d[..7].iter().zip([8, 7, 6, 5, 4, 3, 2]).map(|(&d, w)| u64::from(d) * w).sum();
     let total = sum + number(&d[7..]);
-    d[..7] != [0; 7] && (total % 97 == 0 || d[0] != 0 && matches!(total % 97, 42 | 55))
+    d[..7] != [0; 7] && matches!((total % 97, d[0]), (0, _) | (42 | 55, 1..))
 }

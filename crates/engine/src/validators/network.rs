@@ -50,9 +50,41 @@ const LABEL_MAX: usize = 63;
 
 /// Ends of names that follow an `@` without being a domain: retina images, packages, reserved names.
 const NOT_TOP_LEVEL: &[&str] = &[
-    "png", "jpg", "jpeg", "gif", "svg", "webp", "css", "scss", "js", "mjs", "ts", "tsx", "jsx", "json", "html",
-    "htm", "xml", "yaml", "yml", "tgz", "gz", "zip", "service", "socket", "timer", "mount", "target", "local",
-    "localdomain", "localhost", "example", "invalid", "test", "internal", "lan",
+    "png",
+    "jpg",
+    "jpeg",
+    "gif",
+    "svg",
+    "webp",
+    "css",
+    "scss",
+    "js",
+    "mjs",
+    "ts",
+    "tsx",
+    "jsx",
+    "json",
+    "html",
+    "htm",
+    "xml",
+    "yaml",
+    "yml",
+    "tgz",
+    "gz",
+    "zip",
+    "service",
+    "socket",
+    "timer",
+    "mount",
+    "target",
+    "local",
+    "localdomain",
+    "localhost",
+    "example",
+    "invalid",
+    "test",
+    "internal",
+    "lan",
 ];
 
 /// Domains reserved for documents.
@@ -87,12 +119,13 @@ fn email(value: &[u8]) -> bool {
 
 /// Country calling codes of one and two digits; the rest of the numbering plan has three.
 const SHORT_CODES: &[u64] = &[
-    1, 7, 20, 27, 30, 31, 32, 33, 34, 36, 39, 40, 41, 43, 44, 45, 46, 47, 48, 49, 51, 52, 53, 54, 55, 56, 57, 58,
-    60, 61, 62, 63, 64, 65, 66, 81, 82, 84, 86, 90, 91, 92, 93, 94, 95, 98,
+    1, 7, 20, 27, 30, 31, 32, 33, 34, 36, 39, 40, 41, 43, 44, 45, 46, 47, 48, 49, 51, 52, 53, 54, 55, 56, 57,
+    58, 60, 61, 62, 63, 64, 65, 66, 81, 82, 84, 86, 90, 91, 92, 93, 94, 95, 98,
 ];
 
 /// Three-digit codes by their first two digits; the third may be any digit but those never assigned.
-const LONG_CODES: &[u64] = &[21, 22, 23, 24, 25, 26, 29, 35, 37, 38, 42, 50, 59, 67, 68, 69, 85, 88, 96, 97, 99];
+const LONG_CODES: &[u64] =
+    &[21, 22, 23, 24, 25, 26, 29, 35, 37, 38, 42, 50, 59, 67, 68, 69, 85, 88, 96, 97, 99];
 
 /// The number without the extension that may follow it (`x12`, `ext. 12`).
 fn without_extension(value: &[u8]) -> &[u8] {

@@ -27,8 +27,33 @@ fn contains(value: &[u8], needle: &[u8]) -> bool {
 
 /// Openings of a value that is filled in later: shell, templates, format strings, markup.
 const REFERENCE_STARTS: &[&[u8]] = &[
-    b"$", b"{", b"<", b"[", b"%", b"&", b"@", b"*", b".$", b"(", b"..", b"process.env", b"env.", b"os.environ", b"ENV[",
-    b"var.", b"secrets.", b"vault:", b"arn:aws:", b"http://", b"https://", b"/", b"./", b"~/", b"\\u", b"--", b"//",
+    b"$",
+    b"{",
+    b"<",
+    b"[",
+    b"%",
+    b"&",
+    b"@",
+    b"*",
+    b".$",
+    b"(",
+    b"..",
+    b"process.env",
+    b"env.",
+    b"os.environ",
+    b"ENV[",
+    b"var.",
+    b"secrets.",
+    b"vault:",
+    b"arn:aws:",
+    b"http://",
+    b"https://",
+    b"/",
+    b"./",
+    b"~/",
+    b"\\u",
+    b"--",
+    b"//",
 ];
 
 /// Parts that only code, templates and masked values have.
@@ -37,9 +62,29 @@ const REFERENCE_PARTS: &[&[u8]] =
 
 /// Words that are values of every language, or the name of the thing instead of the thing.
 const NO_VALUES: &[&[u8]] = &[
-    b"null", b"none", b"nil", b"true", b"false", b"undefined", b"string", b"required", b"optional", b"default",
-    b"password", b"passwd", b"secret", b"token", b"not-set", b"notset", b"unset", b"disabled", b"enabled",
-    b"text/plain", b"application/json", b"forgot_password", b"username",
+    b"null",
+    b"none",
+    b"nil",
+    b"true",
+    b"false",
+    b"undefined",
+    b"string",
+    b"required",
+    b"optional",
+    b"default",
+    b"password",
+    b"passwd",
+    b"secret",
+    b"token",
+    b"not-set",
+    b"notset",
+    b"unset",
+    b"disabled",
+    b"enabled",
+    b"text/plain",
+    b"application/json",
+    b"forgot_password",
+    b"username",
 ];
 
 fn literal(value: &[u8]) -> bool {
@@ -48,8 +93,8 @@ fn literal(value: &[u8]) -> bool {
         && !REFERENCE_PARTS.iter().any(|part| contains(value, part))
         && !NO_VALUES.contains(&lower.as_slice())
         // Style sheets name elements with `#`; registers and commands are numbered in hexadecimal.
-        && !(value.starts_with(b"#") && !has(value, u8::is_ascii_digit))
-        && !(lower.starts_with(b"0x") && value[2..].iter().all(u8::is_ascii_hexdigit))
+        && (!value.starts_with(b"#") || has(value, u8::is_ascii_digit))
+        && !lower.strip_prefix(b"0x").is_some_and(|number| number.iter().all(u8::is_ascii_hexdigit))
         && value.iter().all(|b| b.is_ascii_graphic() || *b == b' ' || *b >= 0x80)
 }
 
@@ -64,7 +109,9 @@ fn password(value: &[u8]) -> bool {
     if ends_as_label || path || spaces > 1 {
         return false;
     }
-    let named = ["password", "passwd", "secret", "token"].iter().any(|w| contains(&value.to_ascii_lowercase(), w.as_bytes()));
+    let named = ["password", "passwd", "secret", "token"]
+        .iter()
+        .any(|w| contains(&value.to_ascii_lowercase(), w.as_bytes()));
     if has(value, u8::is_ascii_digit) {
         return true;
     }

@@ -11,19 +11,45 @@ pub(super) const TABLE: Table = &[
     ("ean13", |v| proof(digits_exact::<13>(v).is_some_and(|d| varied(&d) && EAN13.ends(&d)))),
     ("gb_nhs", |v| proof(digits_exact::<10>(v).is_some_and(|d| varied(&d) && GB_NHS.ends(&d)))),
     ("nl_bsn", |v| proof(digits_exact::<9>(v).is_some_and(|d| varied(&d) && NL_BSN.ends(&d)))),
-    ("pt_nif", |v| proof(digits_exact::<9>(v).is_some_and(|d| (!matches!(d[0], 0 | 4) || d[..2] == [4, 5]) && varied(&d) && PT_NIF.ends(&d)))),
+    ("pt_nif", |v| {
+        proof(
+            digits_exact::<9>(v).is_some_and(|d| {
+                (!matches!(d[0], 0 | 4) || d[..2] == [4, 5]) && varied(&d) && PT_NIF.ends(&d)
+            }),
+        )
+    }),
     ("pl_pesel", |v| proof(digits_exact::<11>(v).is_some_and(|d| pesel_date(&d) && PL_PESEL.ends(&d)))),
     ("pl_nip", |v| proof(digits_exact::<10>(v).is_some_and(|d| d[0] != 0 && varied(&d) && PL_NIP.ends(&d)))),
     ("ch_ahv", |v| proof(digits_exact::<13>(v).is_some_and(|d| d.starts_with(&[7, 5, 6]) && EAN13.ends(&d)))),
     ("gr_afm", |v| proof(digits_exact::<9>(v).is_some_and(|d| varied(&d) && GR_AFM.ends(&d)))),
-    ("ro_cnp", |v| proof(digits_exact::<13>(v).is_some_and(|d| (1..=9).contains(&d[0]) && dates::yymmdd(&d[1..]) && RO_CNP.ends(&d)))),
+    ("ro_cnp", |v| {
+        proof(
+            digits_exact::<13>(v)
+                .is_some_and(|d| (1..=9).contains(&d[0]) && dates::yymmdd(&d[1..]) && RO_CNP.ends(&d)),
+        )
+    }),
     ("au_tfn", |v| proof(digits_exact::<9>(v).is_some_and(|d| varied(&d) && AU_TFN.ends(&d)))),
     ("au_medicare", |v| proof(digits(v).is_some_and(|d| au_medicare(&d)))),
     ("jp_my_number", |v| proof(digits_exact::<12>(v).is_some_and(|d| varied(&d) && JP_MY_NUMBER.ends(&d)))),
-    ("th_id", |v| proof(digits_exact::<13>(v).is_some_and(|d| !matches!(d[0], 0 | 9) && varied(&d) && TH_ID.ends(&d)))),
-    ("ar_cuit", |v| proof(digits_exact::<11>(v).is_some_and(|d| matches!(d[0], 2 | 3) && varied(&d) && AR_CUIT.ends(&d)))),
-    ("br_cpf", |v| proof(digits_exact::<11>(v).is_some_and(|d| varied(&d) && varied(&d[..9]) && BR_CPF_1.ends(&d[..10]) && BR_CPF_2.ends(&d)))),
-    ("br_cnpj", |v| proof(digits_exact::<14>(v).is_some_and(|d| varied(&d) && BR_CNPJ_1.ends(&d[..13]) && BR_CNPJ_2.ends(&d)))),
+    ("th_id", |v| {
+        proof(digits_exact::<13>(v).is_some_and(|d| !matches!(d[0], 0 | 9) && varied(&d) && TH_ID.ends(&d)))
+    }),
+    ("ar_cuit", |v| {
+        proof(digits_exact::<11>(v).is_some_and(|d| matches!(d[0], 2 | 3) && varied(&d) && AR_CUIT.ends(&d)))
+    }),
+    ("br_cpf", |v| {
+        proof(
+            digits_exact::<11>(v).is_some_and(|d| {
+                varied(&d) && varied(&d[..9]) && BR_CPF_1.ends(&d[..10]) && BR_CPF_2.ends(&d)
+            }),
+        )
+    }),
+    ("br_cnpj", |v| {
+        proof(
+            digits_exact::<14>(v)
+                .is_some_and(|d| varied(&d) && BR_CNPJ_1.ends(&d[..13]) && BR_CNPJ_2.ends(&d)),
+        )
+    }),
     ("ru_inn", |v| proof(digits(v).is_some_and(|d| ru_inn(&d)))),
     ("vin", |v| proof(alnum_exact::<17>(v).is_some_and(|s| vin(&s)))),
 ];
@@ -87,7 +113,8 @@ const US_ABA: Weighted = Weighted::new(&[3, 7, 1, 3, 7, 1, 3, 7], 10, Complement
 const MX_CLABE: Weighted =
     Weighted::new(&[3, 7, 1, 3, 7, 1, 3, 7, 1, 3, 7, 1, 3, 7, 1, 3, 7], 10, Complement, None);
 const AR_CBU_BANK: Weighted = Weighted::new(&[7, 1, 3, 9, 7, 1, 3], 10, Complement, None);
-const AR_CBU_ACCOUNT: Weighted = Weighted::new(&[3, 9, 7, 1, 3, 9, 7, 1, 3, 9, 7, 1, 3], 10, Complement, None);
+const AR_CBU_ACCOUNT: Weighted =
+    Weighted::new(&[3, 9, 7, 1, 3, 9, 7, 1, 3, 9, 7, 1, 3], 10, Complement, None);
 const EAN13: Weighted = Weighted::new(&[1, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1, 3], 10, Complement, None);
 const GB_NHS: Weighted = Weighted::new(&[10, 9, 8, 7, 6, 5, 4, 3, 2], 11, Complement, None);
 const NL_BSN: Weighted = Weighted::new(&[9, 8, 7, 6, 5, 4, 3, 2], 11, Remainder, None);

@@ -61,7 +61,8 @@ fn multi_chunk_object_permit_lifetime() {
     let mut bytes = noise(5 * (domesday_engine::LOOKAHEAD + domesday_engine::LOOKBEHIND));
     bytes.extend_from_slice(format!(" {}", key(1)).as_bytes());
     let len = bytes.len() as u64;
-    let survey = Survey::new(3).frontier(1).chunk(1024).on_open(|shared| assert_eq!(shared.frontier.in_flight(), 1));
+    let survey =
+        Survey::new(3).frontier(1).chunk(1024).on_open(|shared| assert_eq!(shared.frontier.in_flight(), 1));
     let (outcome, metrics) = survey.run_with_metrics(vec![Body::bytes(bytes.clone()), Body::stream(bytes)]);
     assert_eq!(outcome.reports, []);
     assert_eq!((outcome.findings.len(), outcome.totals.objects), (2, 2));

@@ -126,8 +126,12 @@ impl ObjectSource for Memory {
             }),
             Body::Denied => Err(io::Error::from(io::ErrorKind::PermissionDenied).into()),
             Body::OpenPanics => panic!("open failed badly"),
-            Body::ReadPanics(after) => stream(Box::new(Cursor::new(noise(*after)).chain(Bad { panics: true }))),
-            Body::ReadFails(after) => stream(Box::new(Cursor::new(noise(*after)).chain(Bad { panics: false }))),
+            Body::ReadPanics(after) => {
+                stream(Box::new(Cursor::new(noise(*after)).chain(Bad { panics: true })))
+            }
+            Body::ReadFails(after) => {
+                stream(Box::new(Cursor::new(noise(*after)).chain(Bad { panics: false })))
+            }
         }
     }
 }

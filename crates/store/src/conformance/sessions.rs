@@ -86,15 +86,15 @@ async fn a_job_that_could_not_be_enumerated_failed(book: Book) {
     let running = book.running(job("a")).await;
     running.list(vec![failed("", Reason::PermissionDenied, "permission denied")]).await;
     assert_eq!(running.complete_job().await, Some(JobStatus::Failed));
-    let job = book.store().master_job(running.master).await.unwrap().unwrap();
-    assert_eq!(job.failure_reason.as_deref(), Some("permission denied"));
+    let ended = book.store().master_job(running.master).await.unwrap().unwrap();
+    assert_eq!(ended.failure_reason.as_deref(), Some("permission denied"));
     let running = book.running(job("a")).await;
     let packet = running.enumeration().await;
     let gone = GiveBack::Failed { error: "no such host".to_owned() };
     book.store().give_back(&packet.claim, gone).await.unwrap();
     assert_eq!(running.complete_job().await, Some(JobStatus::Failed));
-    let job = book.store().master_job(running.master).await.unwrap().unwrap();
-    assert_eq!(job.failure_reason.as_deref(), Some("no such host"));
+    let ended = book.store().master_job(running.master).await.unwrap().unwrap();
+    assert_eq!(ended.failure_reason.as_deref(), Some("no such host"));
 }
 
 async fn a_master_job_ends_with_its_last_child(book: Book) {

@@ -2,6 +2,7 @@
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{Read, Seek, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
@@ -68,29 +69,20 @@ pub(super) fn lock(folder: &Path) -> Result<File> {
 
 /// A connection with the book's settings and its clock.
 pub(super) fn connect(path: &Path, clock: &Arc<dyn Clock>, access: Access) -> Result<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_NO_MUTEX
-        | match access {
-            Access::Write => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
-            Access::Read => OpenFlags::SQLITE_OPEN_READ_WRITE,
-        };
-    if let Access::Write = access {
-        // SQLite gives its side files the mode of the main one: make that one private first.
-        OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(path)
-            .map_err(|error| StoreError::ReadOnly(format!("{}: {error}", path.display())))?;
-    }
-    let connection = match Connection::open_with_flags(path, flags) {
-        // A book on a read-only medium can still be read.
-        Err(error) if matches!(access, Access::Read) => {
-            Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(|_| error)?
+    let connection = match access {
+        Access::Write => {
+            // SQLite gives its side files the mode of the main one: make that one private first.
+            OpenOptions::new()
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .mode(0o600)
+                .open(path)
+                .map_err(|error| StoreError::ReadOnly(format!("{}: {error}", path.display())))?;
+            open_file(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?
         }
-        opened => opened?,
+        Access::Read => open_to_read(path)?,
     };
-    connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.set_prepared_statement_cache_capacity(STATEMENT_CACHE);
     let clock = Arc::clone(clock);
     connection.create_scalar_function("now_ms", 0, FunctionFlags::SQLITE_UTF8, move |_| Ok(clock.now_ms()))?;
@@ -103,6 +95,37 @@ pub(super) fn connect(path: &Path, clock: &Arc<dyn Clock>, access: Access) -> Re
         Access::Read => connection.pragma_update(None, "query_only", true)?,
     }
     Ok(connection)
+}
+
+fn open_file(path: impl AsRef<Path>, flags: OpenFlags) -> Result<Connection> {
+    let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    Ok(connection)
+}
+
+/// Readers of a WAL share a file beside the book, which SQLite cannot make in a folder it may not write
+/// to. A book there without a log beside it is complete and has no writer, so it is read as it is.
+fn open_to_read(path: &Path) -> Result<Connection> {
+    let connection = open_file(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    let Err(error) = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())) else {
+        return Ok(connection);
+    };
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    match StoreError::from(error) {
+        StoreError::ReadOnly(_) if !Path::new(&log).exists() => {
+            let escaped = path.as_os_str().as_bytes().iter().map(|byte| format!("%{byte:02x}"));
+            let uri = format!("file:{}?immutable=1", escaped.collect::<String>());
+            open_file(uri, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI)
+        }
+        error => Err(error),
+    }
+}
+
+/// Whether the file has ever become a book; one whose first migration was cut short has not.
+pub(super) fn is_book(connection: &Connection) -> Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'schema_migrations')";
+    Ok(connection.query_row(sql, [], |row| row.get(0))?)
 }
 
 /// Brings the book to the newest schema this version knows. One transaction for all pending steps: a

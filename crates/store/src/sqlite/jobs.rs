@@ -234,19 +234,20 @@ pub(super) fn complete_job(c: &Connection, lease: &JobLease) -> Result<Option<Jo
 // ── sessions ───────────────────────────────────────────────────────────────────────────────────────
 
 pub(super) fn start_sessions(c: &Connection, lease: &JobLease) -> Result<u64> {
-    const DATASOURCE: &str = statement(ENUMERATION, "datasource_ids");
+    const DATASOURCE: &str = statement(ENUMERATION, "datasource_id");
     const SESSION: &str = statement(ENUMERATION, "insert_session");
     const RESUME: &str = statement(ENUMERATION, "resume_stopped_sessions");
     let fenced = fence(c, lease)?;
+    if fenced.owned.status != JobStatus::Running {
+        return Ok(0);
+    }
     c.prepare_cached(RESUME)?.execute([lease.job.0])?;
     let mut started = 0;
     for source in &fenced.configuration.datasources {
-        let (id, kind, configuration): (i64, String, String) = c
-            .prepare_cached(DATASOURCE)?
-            .query_row([&source.name], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        let id: i64 = c.prepare_cached(DATASOURCE)?.query_row([&source.name], |row| row.get(0))?;
         let session: Option<i64> = c
             .prepare_cached(SESSION)?
-            .query_row(params![lease.job.0, id, kind, configuration], |row| row.get(0))
+            .query_row(params![lease.job.0, id, source.kind, source.configuration.to_string()], |row| row.get(0))
             .optional()?;
         let Some(session) = session else { continue };
         let root = tasks::NewTask {

@@ -102,14 +102,23 @@ impl SqliteStore {
     /// Opens the book in `folder` for reading, at any time, whoever writes.
     pub fn open_for_reading(folder: &Path) -> Result<SqliteStore> {
         let path = folder.join(BOOK_FILE);
+        let no_book = || StoreError::NoBook(folder.display().to_string());
         if !path.exists() {
-            return Err(StoreError::NoBook(folder.display().to_string()));
+            return Err(no_book());
         }
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let connection = book::connect(&path, &clock, book::Access::Read)?;
+        if !book::is_book(&connection)? {
+            return Err(no_book());
+        }
         book::check_readable(&connection, book::MIGRATIONS)?;
         let readers = Readers::new(path, clock);
         Ok(SqliteStore { writer: None, readers, changes: tokio::sync::watch::channel(0).1, fence: tasks::FENCE, _lock: None })
+    }
+
+    /// Time the writer has spent on transactions so far.
+    pub fn busy(&self) -> std::time::Duration {
+        self.writer.as_ref().map(Writer::busy).unwrap_or_default()
     }
 
     /// Runs `f` in a transaction of its own on the writer thread. `verb` names it for hooks.

@@ -180,14 +180,21 @@ pub(super) fn complete(
     totals: TaskTotals,
 ) -> Result<()> {
     const STAGED: &str = statement(FILE, "staged_results");
-    if first_sequence > 0 {
+    let mut staged_before = 0;
+    {
         let mut statement = c.prepare_cached(STAGED)?;
         let mut rows = statement.query(params![claim.task.0, claim.claim.0])?;
         while let Some(row) = rows.next()? {
             let (sequence, body): (i64, String) = (row.get(0)?, row.get(1)?);
             let result: Staged = serde_json::from_str(&body).map_err(|_| damaged("staged result"))?;
             result.insert(c, task, claim.task, sequence)?;
+            staged_before += 1;
         }
+    }
+    // A staged batch that never arrived must not become findings that nobody misses.
+    if staged_before != first_sequence.cast_signed() {
+        let found = first_sequence.cast_signed();
+        return Err(StoreError::Gap { task: claim.task, expected: staged_before, found });
     }
     for (sequence, result) in (first_sequence..).zip(staged(batch)) {
         result.insert(c, task, claim.task, sequence.cast_signed())?;

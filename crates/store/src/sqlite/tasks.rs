@@ -103,46 +103,31 @@ pub(super) fn claim(
         let rows = statement.query_map([node_group], |row| row.get(0))?;
         rows.collect::<rusqlite::Result<_>>()?
     };
-    let mut queues = Vec::with_capacity(jobs.len());
-    for job in jobs {
-        queues.push(claimable(c, job, task_type, max)?.into_iter());
-    }
     let mut packets = Vec::new();
     // Round-robin: one task of each job in turn, so that a large job does not starve a small one.
     while packets.len() < max as usize {
-        let mut progressed = false;
-        for queue in &mut queues {
+        let before = packets.len();
+        for &job in &jobs {
             if packets.len() == max as usize {
                 break;
             }
-            let Some((task, datasource, limit)) = queue.next() else { continue };
-            progressed = true;
-            if has_room(c, datasource, limit)? {
-                packets.extend(claim_one(c, worker, task)?);
+            let Some(task) = next_task(c, job, task_type)? else { continue };
+            match claim_one(c, worker, task)? {
+                Some(packet) => packets.push(packet),
+                // The task is there, so it is the worker whose lease expired.
+                None => return Ok(packets),
             }
         }
-        if !progressed {
+        if packets.len() == before {
             break;
         }
     }
     Ok(packets)
 }
 
-type Claimable = (i64, i64, Option<i64>);
-
-fn claimable(c: &Connection, job: i64, task_type: TaskType, max: u32) -> Result<Vec<Claimable>> {
-    const CLAIMABLE: &str = statement(FILE, "claimable_tasks");
-    let mut statement = c.prepare_cached(CLAIMABLE)?;
-    let rows = statement
-        .query_map(params![job, task_type.as_str(), max], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
-}
-
-fn has_room(c: &Connection, datasource: i64, limit: Option<i64>) -> Result<bool> {
-    const RUNNING: &str = statement(FILE, "running_of_datasource");
-    let Some(limit) = limit else { return Ok(true) };
-    let running: i64 = c.prepare_cached(RUNNING)?.query_row([datasource], |row| row.get(0))?;
-    Ok(running < limit)
+fn next_task(c: &Connection, job: i64, task_type: TaskType) -> Result<Option<i64>> {
+    const NEXT: &str = statement(FILE, "next_task");
+    Ok(c.prepare_cached(NEXT)?.query_row(params![job, task_type.as_str()], |row| row.get(0)).optional()?)
 }
 
 fn claim_one(c: &Connection, worker: ProcessId, task: i64) -> Result<Option<WorkPacket>> {
@@ -150,11 +135,12 @@ fn claim_one(c: &Connection, worker: ProcessId, task: i64) -> Result<Option<Work
     const CONTEXT: &str = statement(FILE, "packet_context");
     let claimed = c.prepare_cached(CLAIM)?.query_row(params![task, worker.0], |row| Ok(claimed_row(row))).optional()?;
     let Some(claimed) = claimed.transpose()? else { return Ok(None) };
-    let (datasource, configuration) = c
+    let (name, configuration): (String, String) = c
         .prepare_cached(CONTEXT)?
-        .query_row(params![claimed.datasource, claimed.job.0], |row| Ok((datasource_row(row), row.get::<_, String>(4)?)))?;
-    let datasource = datasource?;
+        .query_row(params![claimed.datasource, claimed.job.0], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let job: JobConfiguration = serde_json::from_str(&configuration).map_err(|_| damaged("job configuration"))?;
+    let source = job.datasources.into_iter().find(|source| source.name == name);
+    let source = source.ok_or_else(|| damaged("job configuration"))?;
     Ok(Some(WorkPacket {
         claim: claimed.claim,
         job: claimed.job,
@@ -162,10 +148,10 @@ fn claim_one(c: &Connection, worker: ProcessId, task: i64) -> Result<Option<Work
         task_type: claimed.task_type,
         payload: claimed.payload,
         datasource: PacketDatasource {
-            id: datasource.id,
-            name: datasource.name,
-            kind: datasource.kind,
-            configuration: datasource.configuration,
+            id: DatasourceId(claimed.datasource),
+            name: source.name,
+            kind: source.kind,
+            configuration: source.configuration,
         },
         rule_set: job.rule_set.parse().map_err(|_| damaged("rule set hash"))?,
         options: job.options,
@@ -261,11 +247,61 @@ pub(super) fn give_back(c: &Connection, claim: &Claim, task: FencedTask, how: &G
             c.prepare_cached(RETRY)?.execute(params![claim.task.0, error, millis(*after)])?
         }
         GiveBack::Failed { error } => {
-            units::fail_open(c, task.origin, error)?;
+            let (task_type, payload) = payload(c, claim.task)?;
+            let given_up = records(c, &payload, record_kind(task_type))?;
+            name_failures(c, task, claim.task, task_type, given_up, Reason::ReadError, error)?;
+            // Units of a task that was never split are all its own; a half must not touch its sibling's.
+            if task.origin == claim.task {
+                units::fail_open(c, task.origin, error)?;
+            }
             c.prepare_cached(FAIL)?.execute(params![claim.task.0, error])?
         }
     };
     results::clear_staged(c, claim.task)
+}
+
+fn payload(c: &Connection, task: TaskId) -> Result<(TaskType, TaskPayload)> {
+    const PAYLOAD: &str = statement(FILE, "task_payload");
+    let (task_type, payload): (String, String) =
+        c.prepare_cached(PAYLOAD)?.query_row([task.0], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok((
+        TaskType::parse(&task_type).ok_or_else(|| damaged("task type"))?,
+        serde_json::from_str(&payload).map_err(|_| damaged("task payload"))?,
+    ))
+}
+
+/// What a task of this type works through.
+fn record_kind(task_type: TaskType) -> RecordKind {
+    match task_type {
+        TaskType::Classification => RecordKind::File,
+        TaskType::DiscoveryEnumerate => RecordKind::Directory,
+    }
+}
+
+/// Makes what a task leaves undone failures by name: its objects, or those of its containers that are
+/// not committed.
+fn name_failures(
+    c: &Connection,
+    task: FencedTask,
+    id: TaskId,
+    task_type: TaskType,
+    given_up: Vec<PacketObject>,
+    reason: Reason,
+    detail: &str,
+) -> Result<()> {
+    for (sequence, PacketObject { key, .. }) in (0..).zip(given_up) {
+        match task_type {
+            TaskType::Classification => {
+                let report = results::object(&key, ObjectStatus::Failed, reason, detail);
+                results::insert_object(c, task, id, sequence, &report)?;
+            }
+            TaskType::DiscoveryEnumerate => {
+                let outcome = UnitOutcome::Failed { reason, detail: detail.to_owned() };
+                units::commit_one(c, task, &UnitListing { key, outcome })?;
+            }
+        }
+    }
+    Ok(())
 }
 
 pub(super) fn is_done(c: &Connection, claim: &Claim) -> Result<bool> {
@@ -341,12 +377,8 @@ fn split(c: &Connection, task: &Abandoned, halves: [TaskPayload; 2]) -> Result<(
 /// failure, and the task is done.
 fn poison(c: &Connection, task: &Abandoned) -> Result<()> {
     const POISON: &str = statement(FILE, "poison_task");
-    let kind = match task.task_type {
-        TaskType::Classification => RecordKind::File,
-        TaskType::DiscoveryEnumerate => RecordKind::Directory,
-    };
-    let objects = records(c, &task.payload, kind)?;
-    let count = if task.task_type == TaskType::Classification { objects.len() as i64 } else { 0 };
+    let given_up = records(c, &task.payload, record_kind(task.task_type))?;
+    let count = if task.task_type == TaskType::Classification { given_up.len() as i64 } else { 0 };
     if c.prepare_cached(POISON)?.execute(params![task.id.0, task.claim, count])? == 0 {
         return Ok(());
     }
@@ -357,19 +389,7 @@ fn poison(c: &Connection, task: &Abandoned) -> Result<()> {
         datasource: task.datasource,
         origin: task.origin.unwrap_or(task.id),
     };
-    for (sequence, object) in (0..).zip(objects) {
-        match task.task_type {
-            TaskType::Classification => {
-                let report = results::object(&object.key, ObjectStatus::Failed, Reason::Poisoned, &detail);
-                results::insert_object(c, fenced, task.id, sequence, &report)?;
-            }
-            TaskType::DiscoveryEnumerate => {
-                let failed = UnitOutcome::Failed { reason: Reason::Poisoned, detail: detail.clone() };
-                units::commit_one(c, fenced, &UnitListing { key: object.key, outcome: failed })?;
-            }
-        }
-    }
-    Ok(())
+    name_failures(c, fenced, task.id, task.task_type, given_up, Reason::Poisoned, &detail)
 }
 
 fn abandoned_row(row: &Row<'_>) -> Result<Abandoned> {

@@ -5,7 +5,7 @@
 //! visible. A crash anywhere leaves either no unit, a staging one to resume, or a committed one to skip.
 
 use domesday_model::{
-    BatchStatus, EnumerationSessionId, ObjectKey, Reason, RecordKind, TaskId, TaskPayload, TaskType, UnitId,
+    BatchStatus, EnumerationSessionId, JobStatus, ObjectKey, Reason, RecordKind, TaskId, TaskPayload, TaskType, UnitId,
     UnitRecord, UnitStatus,
 };
 use rusqlite::{Connection, OptionalExtension, params};
@@ -121,7 +121,7 @@ pub(super) fn commit_one(c: &Connection, task: FencedTask, listing: &UnitListing
             let unit = insert_unit(c, task, &listing.key, UnitStatus::Committed, None, &totals, fanned_out)?;
             match unit {
                 Some(unit) => insert_records(c, unit, 0, records, &totals),
-                None => Ok(()),
+                None => replace_staging(c, task, &listing.key, records, &totals),
             }
         }
         UnitOutcome::Failed { reason, detail } => {
@@ -133,6 +133,48 @@ pub(super) fn commit_one(c: &Connection, task: FencedTask, listing: &UnitListing
             Ok(())
         }
     }
+}
+
+/// A container that an earlier claim began in batches, and that now came whole in one: the listing takes
+/// the place of what was staged. A unit that is committed or failed stays as it is.
+fn replace_staging(
+    c: &Connection,
+    task: FencedTask,
+    key: &ObjectKey,
+    records: &[UnitRecord],
+    totals: &Totals,
+) -> Result<()> {
+    const COMMIT: &str = statement(FILE, "commit_staged_unit");
+    let Some((unit, _)) = staging(c, task, key)? else { return Ok(()) };
+    clear(c, task, unit)?;
+    insert_records(c, unit, 0, records, totals)?;
+    add_totals(c, unit, totals, None)?;
+    c.prepare_cached(COMMIT)?.execute(params![unit.0, task.origin.0])?;
+    Ok(())
+}
+
+/// The staging unit of this key, with its next sequence number.
+fn staging(c: &Connection, task: FencedTask, key: &ObjectKey) -> Result<Option<(UnitId, i64)>> {
+    const STAGING: &str = statement(FILE, "staging_unit");
+    let row = c
+        .prepare_cached(STAGING)?
+        .query_row(params![task.origin.0, key.0], |row| Ok((UnitId(row.get(0)?), row.get(1)?)))
+        .optional()?;
+    Ok(row)
+}
+
+fn add_totals(c: &Connection, unit: UnitId, totals: &Totals, resume_point: Option<&str>) -> Result<()> {
+    const ADD: &str = statement(FILE, "add_unit_totals");
+    c.prepare_cached(ADD)?.execute(params![
+        unit.0,
+        totals.records,
+        totals.containers,
+        totals.objects,
+        totals.skipped,
+        totals.bytes,
+        resume_point,
+    ])?;
+    Ok(())
 }
 
 fn insert_unit(
@@ -194,32 +236,21 @@ fn insert_records(
 }
 
 pub(super) fn stage(c: &Connection, claim: &Claim, task: FencedTask, batch: &StageBatch) -> Result<UnitId> {
-    const STAGING: &str = statement(FILE, "staging_unit");
-    const ADD: &str = statement(FILE, "add_unit_totals");
     let inserted = insert_unit(c, task, &batch.key, UnitStatus::Staging, None, &Totals::default(), 0)?;
     let (unit, next) = match inserted {
         Some(unit) => (unit, 0),
-        None => c
-            .prepare_cached(STAGING)?
-            .query_row(params![task.origin.0, batch.key.0], |row| Ok((UnitId(row.get(0)?), row.get(1)?)))
-            .optional()?
-            .ok_or(StoreError::LostClaim(claim.task))?,
+        None => staging(c, task, &batch.key)?.ok_or(StoreError::LostClaim(claim.task))?,
     };
     // A batch whose answer was lost may come again: what is there is there.
     if batch.first_sequence < next {
         return Ok(unit);
     }
+    if batch.first_sequence > next {
+        return Err(StoreError::Gap { task: claim.task, expected: next, found: batch.first_sequence });
+    }
     let totals = Totals::of(&batch.records);
     insert_records(c, unit, batch.first_sequence, &batch.records, &totals)?;
-    c.prepare_cached(ADD)?.execute(params![
-        unit.0,
-        totals.records,
-        totals.containers,
-        totals.objects,
-        totals.skipped,
-        totals.bytes,
-        batch.resume_point,
-    ])?;
+    add_totals(c, unit, &totals, batch.resume_point.as_deref())?;
     record_batch(c, claim, task, BatchStatus::Succeeded, totals.records, &batch.key, batch.resume_point.as_deref())?;
     Ok(unit)
 }
@@ -289,7 +320,10 @@ struct Waiting {
 }
 
 pub(super) fn fan_out(c: &Connection, lease: &JobLease, policy: FanOutPolicy) -> Result<FanOutReport> {
-    jobs::fence(c, lease)?;
+    // Of a job that ends or pauses, what waits stays where it is; a resumed one finds it again.
+    if jobs::fence(c, lease)?.owned.status != JobStatus::Running {
+        return Ok(FanOutReport::default());
+    }
     let waiting = units_to_fan_out(c, lease)?;
     let mut sessions: Vec<EnumerationSessionId> = waiting.iter().map(|unit| unit.session).collect();
     sessions.sort_unstable();

@@ -3,7 +3,10 @@
 //! A caller hears of success only after the COMMIT that covers its write. A verb that fails is rolled
 //! back to its savepoint and does not disturb its neighbours in the group.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -32,6 +35,8 @@ struct Request {
 pub(super) struct Writer {
     requests: Option<mpsc::Sender<Request>>,
     thread: Option<JoinHandle<()>>,
+    /// Nanoseconds spent on transactions.
+    busy: Arc<AtomicU64>,
 }
 
 impl Writer {
@@ -41,11 +46,18 @@ impl Writer {
         changed: watch::Sender<u64>,
     ) -> Result<Writer> {
         let (requests, queue) = mpsc::channel(QUEUE_MAX);
+        let busy = Arc::new(AtomicU64::new(0));
+        let spent = Arc::clone(&busy);
         let thread = std::thread::Builder::new()
             .name("store-writer".into())
-            .spawn(move || serve(&connection, queue, hook, &changed))
+            .spawn(move || serve(&connection, queue, hook, &changed, &spent))
             .map_err(|error| StoreError::Backend(format!("cannot start the writer thread: {error}")))?;
-        Ok(Writer { requests: Some(requests), thread: Some(thread) })
+        Ok(Writer { requests: Some(requests), thread: Some(thread), busy })
+    }
+
+    /// Time spent on transactions so far.
+    pub fn busy(&self) -> Duration {
+        Duration::from_nanos(self.busy.load(Ordering::Relaxed))
     }
 
     pub async fn run<T, F>(&self, verb: &'static str, f: F) -> Result<T>
@@ -85,6 +97,7 @@ fn serve(
     mut queue: mpsc::Receiver<Request>,
     mut hook: Option<Box<dyn WriteHook>>,
     changed: &watch::Sender<u64>,
+    busy: &AtomicU64,
 ) {
     let mut at = |verb, stage| hook.as_mut().map_or(Fault::None, |hook| hook.at(verb, stage));
     while let Some(first) = queue.blocking_recv() {
@@ -95,9 +108,12 @@ fn serve(
                 Err(_) => break,
             }
         }
+        let begun = Instant::now();
         let before = connection.total_changes();
         let answers = commit_group(connection, group, &mut at);
         let wrote = connection.total_changes() != before;
+        let nanos = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        busy.fetch_add(nanos, Ordering::Relaxed);
         for (answer, outcome) in answers {
             answer(outcome);
         }
@@ -121,28 +137,41 @@ fn commit_group(
         return refused.collect();
     }
     let (mut answers, mut written) = (Vec::with_capacity(group.len()), Vec::new());
+    // Why the transaction ended before its COMMIT, once it has; the rest of the group shares its fate.
+    let mut ended: Option<StoreError> = None;
     for Request { verb, run } in group {
+        if let Some(error) = &ended {
+            let (Ok(answer) | Err(answer)) = run(Err(repeat(error)));
+            answers.push((answer, Err(repeat(error))));
+            continue;
+        }
         at(verb, Stage::Begin);
         match in_savepoint(connection, run) {
-            Ok(answer) => match at(verb, Stage::BeforeCommit) {
-                Fault::None => written.push((verb, answer)),
-                // The whole group would be lost with the connection; so it is here.
-                Fault::LoseAnswer => {
+            Ok(answer) => {
+                written.push((verb, answer));
+                if at(verb, Stage::BeforeCommit) == Fault::LoseAnswer {
+                    // The whole group would be lost with the connection; so it is here.
                     let _ = connection.execute_batch("ROLLBACK");
-                    let lost = || Err(StoreError::CommitUnknown("lost before the commit".into()));
-                    answers.push((answer, lost()));
-                    answers.extend(written.into_iter().map(|(_, answer)| (answer, lost())));
-                    return answers;
+                    ended = Some(StoreError::CommitUnknown("lost before the commit".into()));
                 }
-            },
-            Err(answer) => answers.push((answer, Ok(()))),
+            }
+            Err(answer) => {
+                answers.push((answer, Ok(())));
+                // A full disk or an IO error may end the transaction, not only the statement that met it.
+                if connection.is_autocommit() {
+                    ended = Some(StoreError::Backend("rolled back with another write that failed".into()));
+                }
+            }
         }
     }
-    let committed = connection.execute_batch("COMMIT").map_err(|error| match StoreError::from(error) {
-        // These say for certain that nothing was committed.
-        certain @ (StoreError::DiskFull | StoreError::ReadOnly(_)) => certain,
-        other => StoreError::CommitUnknown(other.to_string()),
-    });
+    let committed = match ended {
+        Some(error) => Err(error),
+        None => connection.execute_batch("COMMIT").map_err(|error| match StoreError::from(error) {
+            // These say for certain that nothing was committed.
+            certain @ (StoreError::DiskFull | StoreError::ReadOnly(_)) => certain,
+            other => StoreError::CommitUnknown(other.to_string()),
+        }),
+    };
     if committed.is_err() {
         // Already rolled back by SQLite in most cases; then this fails, and that is all right.
         let _ = connection.execute_batch("ROLLBACK");

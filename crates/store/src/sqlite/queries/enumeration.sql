@@ -1,7 +1,7 @@
 -- Sessions, batches, checkpoints, units and their records.
 
--- name: datasource_ids
-SELECT id, kind, configuration FROM datasources WHERE name = ?1;
+-- name: datasource_id
+SELECT id FROM datasources WHERE name = ?1;
 
 -- name: insert_session
 INSERT INTO enumeration_sessions (job_id, datasource_id, source_type, status, configuration, started_at, last_update)
@@ -75,7 +75,8 @@ WHERE status = 'IN_PROGRESS'
 -- name: units_of_task
 SELECT u.id, u.key, u.status, u.records, u.resume_point
 FROM task_units u
-WHERE u.task_id = (SELECT coalesce(origin_id, id) FROM tasks WHERE id = ?1);
+WHERE u.task_id = (SELECT coalesce(origin_id, id) FROM tasks WHERE id = ?1)
+ORDER BY u.key;
 
 -- name: insert_unit
 INSERT INTO task_units

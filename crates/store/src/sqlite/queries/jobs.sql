@@ -29,7 +29,8 @@ WHERE m.request_key = ?1
   AND EXISTS (
       SELECT 1 FROM jobs j
       WHERE j.master_job_id = m.id
-        AND j.status NOT IN ('COMPLETED', 'PARTIALLY_COMPLETED', 'FAILED', 'CANCELLED', 'CANCELLING'))
+        AND j.status NOT IN ('COMPLETED', 'PARTIALLY_COMPLETED', 'FAILED', 'CANCELLED', 'CANCELLING')
+        AND j.master_pending_commands NOT LIKE '%CANCEL%')
 ORDER BY m.created_at DESC, m.id
 LIMIT 1;
 
@@ -124,10 +125,11 @@ WHERE id = ?1 AND version = ?2;
 -- name: set_pending_commands
 UPDATE jobs SET master_pending_commands = ?3 WHERE id = ?1 AND version = ?2;
 
--- What stands between a job and its end, in one snapshot.
+-- What stands between a job and its end, in one snapshot. A job without a session has not begun.
 -- name: job_obstacles
 SELECT
-    EXISTS (SELECT 1 FROM task_units WHERE job_id = ?1 AND status = 'STAGING')
+    NOT EXISTS (SELECT 1 FROM enumeration_sessions WHERE job_id = ?1)
+    OR EXISTS (SELECT 1 FROM task_units WHERE job_id = ?1 AND status = 'STAGING')
     OR EXISTS (SELECT 1 FROM task_units WHERE job_id = ?1 AND status = 'COMMITTED' AND fanned_out < 3)
     OR EXISTS (SELECT 1 FROM tasks WHERE job_id = ?1 AND status = 'PENDING')
     OR EXISTS (SELECT 1 FROM tasks WHERE job_id = ?1 AND status = 'RUNNING');

@@ -105,7 +105,7 @@ WHERE j.master_job_id = ?1
   AND o.score >= ?2
   AND (?3 IS NULL OR f.rule_id = ?3)
   AND (?4 IS NULL OR f.category = ?4)
-ORDER BY f.datasource_id, f.object_key, f.nested_path, o.span_start, o.span_end, f.rule_id;
+ORDER BY f.datasource_id, f.object_key, f.nested_path, o.span_start, o.span_end, f.rule_id, f.fingerprint;
 
 -- name: problems
 SELECT t.datasource_id, o.object_key, o.nested_path, o.status, o.reason, o.detail

@@ -22,19 +22,26 @@ RETURNING job_id, session_id, datasource_id, coalesce(origin_id, id);
 INSERT INTO tasks (job_id, datasource_id, session_id, origin_id, type, status, priority, payload, abandonments, created_at)
 VALUES (?1, ?2, ?3, ?4, ?5, 'PENDING', ?6, ?7, ?8, now_ms());
 
+-- The job with the fewest running tasks comes first: round-robin across claims, without a counter.
 -- name: running_jobs
-SELECT id FROM jobs WHERE node_group = ?1 AND status = 'RUNNING' ORDER BY priority DESC, id;
+SELECT j.id
+FROM jobs j
+WHERE j.node_group = ?1 AND j.status = 'RUNNING'
+ORDER BY (SELECT count(*) FROM tasks t WHERE t.job_id = j.id AND t.status = 'RUNNING'), j.priority DESC, j.id;
 
--- name: claimable_tasks
-SELECT t.id, t.datasource_id, d.concurrency_limit
+-- A data source that runs as many tasks as it may is passed over, and holds up no other.
+-- name: next_task
+SELECT t.id
 FROM tasks t
-JOIN datasources d ON d.id = t.datasource_id
 WHERE t.job_id = ?1 AND t.type = ?2 AND t.status = 'PENDING' AND t.not_before <= now_ms()
+  AND t.datasource_id NOT IN (
+      SELECT d.id
+      FROM datasources d
+      WHERE d.concurrency_limit IS NOT NULL
+        AND d.concurrency_limit <= (
+            SELECT count(*) FROM tasks r WHERE r.status = 'RUNNING' AND r.datasource_id = d.id))
 ORDER BY t.priority DESC, t.id
-LIMIT ?3;
-
--- name: running_of_datasource
-SELECT count(*) FROM tasks WHERE status = 'RUNNING' AND datasource_id = ?1;
+LIMIT 1;
 
 -- A claim needs a live worker session: one whose lease expired gets nothing.
 -- name: claim_task
@@ -45,10 +52,14 @@ WHERE id = ?1
   AND EXISTS (SELECT 1 FROM worker_sessions WHERE id = ?2 AND lease_expiry > now_ms())
 RETURNING id, claim_id, job_id, session_id, type, payload, failures, datasource_id;
 
+-- The job's own copy says how to read the source: a later job may have changed the source's row.
 -- name: packet_context
-SELECT d.id, d.name, d.kind, d.configuration, j.configuration
+SELECT d.name, j.configuration
 FROM datasources d, jobs j
 WHERE d.id = ?1 AND j.id = ?2;
+
+-- name: task_payload
+SELECT type, payload FROM tasks WHERE id = ?1;
 
 -- name: packet_records
 SELECT u.key, r.name, r.size, r.mtime_ns, r.ctime_ns, r.inode
@@ -101,8 +112,9 @@ SET status = 'CANCELLED', finished_at = now_ms(), abandonments = abandonments + 
 WHERE id = ?1 AND status = 'RUNNING' AND claim_id = ?2;
 
 -- name: poison_task
+-- No claim completed it, so none may read back that it did.
 UPDATE tasks
-SET status = 'COMPLETED', finished_at = now_ms(), abandonments = abandonments + 1, objects = ?3,
+SET status = 'COMPLETED', claim_id = NULL, finished_at = now_ms(), abandonments = abandonments + 1, objects = ?3,
     last_error = 'its worker ended again and again'
 WHERE id = ?1 AND status = 'RUNNING' AND claim_id = ?2;
 

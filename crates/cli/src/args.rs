@@ -1,0 +1,213 @@
+//! The command line's arguments.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use domesday_model::{Category, Level};
+use tracing::level_filters::LevelFilter;
+
+use crate::output::Format;
+
+/// Finds secrets and personal, payment and health data, and proves that nothing was missed.
+#[derive(Parser)]
+#[command(name = "domesday", version, max_term_width = 100)]
+#[command(after_help = "Exit codes: 0 complete and clean, 1 complete with findings, 2 wrong usage or fatal error,\n\
+    3 ended incomplete (something could not be read, or it was interrupted).")]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+    /// Write a log of this level to standard error (error, warn, info, debug, trace)
+    #[arg(long, global = true, value_name = "LEVEL")]
+    pub log: Option<LevelFilter>,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Scan folders, files or standard input
+    Scan(Box<ScanArgs>),
+    /// Show what a scan found
+    Findings(FindingsArgs),
+    /// List the scans in the book
+    Jobs(JobsArgs),
+    /// List, show or check rules
+    Rules(RulesArgs),
+}
+
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    domesday scan .                                   scan this folder\n  \
+    domesday scan src config --exclude '*.lock'       two folders, lock files left out\n  \
+    git diff | domesday scan -                        scan what is piped in\n  \
+    domesday scan . --format sarif --output out.sarif for a code scanning service\n\n\
+    A scan that was interrupted, even by kill -9, goes on when the same command is run again.")]
+pub struct ScanArgs {
+    /// Folders and files to scan; `-` is standard input
+    #[arg(required = true, value_name = "TARGET")]
+    pub targets: Vec<PathBuf>,
+    /// Leave out what matches this pattern (syntax of .gitignore lines; may be repeated)
+    #[arg(long, value_name = "PATTERN")]
+    pub exclude: Vec<String>,
+    /// Leave out files larger than this, such as 50M or 2G
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub max_file_size: Option<u64>,
+    /// Follow symbolic links
+    #[arg(long)]
+    pub follow_symlinks: bool,
+    /// Add rules from this file, or from the .toml files of this folder (may be repeated)
+    #[arg(long, value_name = "PATH")]
+    pub rules: Vec<PathBuf>,
+    /// Keep and report findings of at least this confidence
+    #[arg(long, value_name = "LEVEL", default_value = "medium")]
+    pub level: LevelArg,
+    /// Report format [default: table on a terminal, json otherwise]
+    #[arg(long, value_name = "FORMAT")]
+    pub format: Option<Format>,
+    /// Write the report to this file
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// No progress and no summary, only the report
+    #[arg(long, short)]
+    pub quiet: bool,
+    /// Show the sensitive values themselves, not only previews
+    #[arg(long)]
+    pub show_values: bool,
+    /// Threads that scan [default: one per processor]
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub jobs: Option<u16>,
+    /// Start over, even if an earlier run of the same scan is unfinished
+    #[arg(long)]
+    pub fresh: bool,
+    /// Print where the time went
+    #[arg(long)]
+    pub timings: bool,
+    #[command(flatten)]
+    pub state: StateArgs,
+}
+
+#[derive(Args)]
+pub struct StateArgs {
+    /// Where the book is kept [default: the user's state folder]
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub struct FindingsArgs {
+    /// The scan to show, by its id or the beginning of it [default: the newest]
+    #[arg(long, value_name = "ID")]
+    pub job: Option<String>,
+    /// Only findings of at least this confidence
+    #[arg(long, value_name = "LEVEL", default_value = "medium")]
+    pub level: LevelArg,
+    /// Only findings of this rule
+    #[arg(long, value_name = "ID")]
+    pub rule: Option<String>,
+    /// Only findings of this category (secret, personal, payment, health, network, marking)
+    #[arg(long, value_name = "CATEGORY")]
+    pub category: Option<Category>,
+    /// Report format [default: table on a terminal, json otherwise]
+    #[arg(long, value_name = "FORMAT")]
+    pub format: Option<Format>,
+    /// Write the report to this file
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub state: StateArgs,
+}
+
+#[derive(Args)]
+pub struct JobsArgs {
+    /// How many, newest first
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    pub max: u32,
+    /// JSON instead of a table [default when piped]
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub state: StateArgs,
+}
+
+#[derive(Args)]
+pub struct RulesArgs {
+    #[command(subcommand)]
+    pub command: RulesCommand,
+}
+
+#[derive(Subcommand)]
+pub enum RulesCommand {
+    /// List all rules
+    List {
+        /// Also the rules of this file or folder
+        #[arg(long, value_name = "PATH")]
+        rules: Vec<PathBuf>,
+        /// JSON instead of a table [default when piped]
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show one rule
+    Show {
+        id: String,
+        /// Also look in this file or folder
+        #[arg(long, value_name = "PATH")]
+        rules: Vec<PathBuf>,
+    },
+    /// Check rule files, with the examples in them
+    Check {
+        #[arg(required = true, value_name = "PATH")]
+        paths: Vec<PathBuf>,
+    },
+}
+
+/// A confidence level on the command line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum LevelArg {
+    Low,
+    Medium,
+    High,
+}
+
+impl From<LevelArg> for Level {
+    fn from(level: LevelArg) -> Level {
+        match level {
+            LevelArg::Low => Level::Low,
+            LevelArg::Medium => Level::Medium,
+            LevelArg::High => Level::High,
+        }
+    }
+}
+
+/// `123`, `10K`, `50M`, `2G`, `1T`: powers of 1024.
+fn parse_size(text: &str) -> Result<u64, String> {
+    let wrong = || format!("`{text}` is not a size: write a number of bytes, or one with K, M, G or T behind it");
+    let (digits, shift) = match text.as_bytes().last() {
+        Some(b'k' | b'K') => (&text[..text.len() - 1], 10),
+        Some(b'm' | b'M') => (&text[..text.len() - 1], 20),
+        Some(b'g' | b'G') => (&text[..text.len() - 1], 30),
+        Some(b't' | b'T') => (&text[..text.len() - 1], 40),
+        _ => (text, 0),
+    };
+    let number: u64 = digits.parse().map_err(|_| wrong())?;
+    number.checked_mul(1 << shift).ok_or_else(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn arguments_are_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(parse_size("123"), Ok(123));
+        assert_eq!(parse_size("2k"), Ok(2_048));
+        assert_eq!(parse_size("3G"), Ok(3 << 30));
+        for wrong in ["", "G", "1.5M", "-1", "99999999999T", "5 M"] {
+            assert!(parse_size(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Writing the report of a master job: where to, in which format, with which values.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufWriter, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use domesday_connector::{Registry, Surroundings};
+use domesday_control::{RevealKey, reveal};
+use domesday_engine::Scanner;
+use domesday_model::{DatasourceId, ObjectKey, ScanOptions};
+use domesday_scheduler::ScanCore;
+use domesday_store::{Datasource, MasterJob, Occurrence, OccurrenceFilter, Store};
+
+use super::{stderr_style, stdout_style};
+use crate::output::{self, Format, Report, ReportMeta, Row, RuleInfo, Sources, Style, Summary};
+
+/// Problems named in a summary, at most.
+const PROBLEMS_NAMED_MAX: u32 = 20;
+
+pub struct Reporting<'a> {
+    pub store: &'a dyn Store,
+    pub rules: &'a [RuleInfo],
+    pub sources: Sources,
+    pub filter: OccurrenceFilter,
+    pub format: Option<Format>,
+    pub output: Option<&'a Path>,
+    /// No summary beside the report.
+    pub quiet: bool,
+    pub elapsed: Duration,
+    /// How to get at raw values, when the user asked for them.
+    pub values: Option<Values<'a>>,
+}
+
+/// What it takes to read an object again for its values.
+pub struct Values<'a> {
+    pub core: &'a ScanCore,
+    pub scanner: Arc<Scanner>,
+    pub registry: &'a Registry,
+    pub surroundings: &'a Surroundings,
+    pub options: &'a ScanOptions,
+    pub datasources: Vec<Datasource>,
+}
+
+impl Reporting<'_> {
+    /// Writes the report; how many findings it has.
+    pub async fn write(&self, job: &MasterJob) -> Result<u64> {
+        let mut out = Output::open(self.output)?;
+        let format = self.format.unwrap_or(if out.is_terminal { Format::Table } else { Format::Json });
+        let meta = ReportMeta {
+            version: env!("CARGO_PKG_VERSION"),
+            job: job.id,
+            description: &job.description,
+            rules: self.rules,
+            sources: &self.sources,
+            show_values: self.values.is_some(),
+            style: if self.output.is_none() { stdout_style() } else { Style::default() },
+        };
+        let totals = self.store.summary(job.id).await?;
+        let problems = self.store.problems(job.id, PROBLEMS_NAMED_MAX).await?;
+        let summary = Summary { job, totals: &totals, problems: &problems, elapsed: self.elapsed };
+        let tally = {
+            let mut report = Report::begin(format, &mut out.writer, meta)?;
+            let mut occurrences = self.store.occurrences(job.id, self.filter.clone()).await?;
+            let mut revealed = Revealed::default();
+            while let Some(occurrence) = occurrences.recv().await {
+                let occurrence = occurrence?;
+                let value = match &self.values {
+                    Some(values) => revealed.value(values, &occurrence).await?,
+                    None => None,
+                };
+                report.row(&Row { occurrence: &occurrence, value })?;
+            }
+            report.end(&summary)?
+        };
+        out.finish()?;
+        // The table format ends with its summary; the others are for programs.
+        if format != Format::Table && !self.quiet {
+            output::write_summary(&mut std::io::stderr().lock(), &summary, &tally, &self.sources, stderr_style())?;
+        }
+        Ok(tally.findings)
+    }
+}
+
+/// The values of the object whose findings are being written. Rows come object by object, so one is
+/// enough.
+#[derive(Default)]
+struct Revealed {
+    object: Option<(DatasourceId, ObjectKey)>,
+    values: HashMap<RevealKey, Vec<u8>>,
+}
+
+impl Revealed {
+    async fn value(&mut self, values: &Values<'_>, occurrence: &Occurrence) -> Result<Option<&[u8]>> {
+        let object = (occurrence.datasource, occurrence.location.key.clone());
+        if self.object.as_ref() != Some(&object) {
+            self.values = match values.datasources.iter().find(|source| source.id == object.0) {
+                Some(source) => {
+                    let connector = values.registry.create(&source.kind, &source.configuration, values.surroundings)?;
+                    let scanner = Arc::clone(&values.scanner);
+                    reveal(values.core, scanner, connector, values.options, object.1.clone()).await
+                }
+                None => HashMap::new(),
+            };
+            self.object = Some(object);
+        }
+        let key =
+            (occurrence.location.clone(), occurrence.span, occurrence.rule.clone(), occurrence.fingerprint);
+        Ok(self.values.get(&key).map(Vec::as_slice))
+    }
+}
+
+/// Standard output, or a file that is whole or not there: it is written beside its place and renamed.
+struct Output {
+    writer: Box<dyn Write + Send>,
+    is_terminal: bool,
+    rename: Option<(PathBuf, PathBuf)>,
+}
+
+impl Output {
+    fn open(path: Option<&Path>) -> Result<Output> {
+        let Some(path) = path else {
+            let stdout = std::io::stdout();
+            return Ok(Output { is_terminal: stdout.is_terminal(), writer: Box::new(BufWriter::new(stdout)), rename: None });
+        };
+        let about = || format!("cannot write the report to {}", path.display());
+        // A device or a pipe is written to as it is.
+        let in_place = path.metadata().is_ok_and(|metadata| !metadata.is_file());
+        let (target, rename) = if in_place {
+            (path.to_owned(), None)
+        } else {
+            let mut name = path.file_name().with_context(about)?.to_owned();
+            name.push(format!(".{}.part", std::process::id()));
+            let part = path.with_file_name(name);
+            (part.clone(), Some((part, path.to_owned())))
+        };
+        let file = File::options().write(true).create(!in_place).truncate(!in_place).open(target).with_context(about)?;
+        Ok(Output { writer: Box::new(BufWriter::new(file)), is_terminal: false, rename })
+    }
+
+    fn finish(mut self) -> Result<()> {
+        self.writer.flush()?;
+        if let Some((part, path)) = self.rename {
+            std::fs::rename(part, &path).with_context(|| format!("cannot write the report to {}", path.display()))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,216 @@
+//! `domesday scan`: one process that runs the whole flow on the embedded book.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use domesday_connector::{Registry, Surroundings};
+use domesday_connectors::filesystem::FilesystemFactory;
+use domesday_connectors::stdin::StdinFactory;
+use domesday_control::{
+    Local, LocalConfig, Progress, RuleCache, StopSignal, run_local,
+};
+use domesday_engine::{RuleSet, Scanner};
+use domesday_model::{
+    Command, JobConfiguration, JobStatus, MasterJobId, ProcessId, ScanOptions,
+};
+use domesday_scheduler::{CoreConfig, ScanCore};
+use domesday_store::sqlite::{Options, SqliteStore};
+use domesday_store::{MasterJob, NewMasterJob, OccurrenceFilter, Store};
+
+use super::report::{Reporting, Values};
+use super::runtime;
+use crate::args::ScanArgs;
+use crate::output::{self, Sources};
+use crate::request::{self, Target};
+use crate::state::{self, random_bytes};
+use crate::{Exit, rules, signals};
+
+/// How often progress is shown.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
+/// Folders listed at once.
+const ENUMERATORS: usize = 2;
+/// Packets in the scan core per thread: one being scanned, one ready.
+const PACKETS_PER_THREAD: usize = 2;
+
+pub fn run(args: &ScanArgs) -> Result<Exit> {
+    let begun = Instant::now();
+    let targets = request::targets(args)?;
+    let rules = Arc::new(rules::load(&args.rules)?);
+    let folder = state::folder(args.state.state.as_deref())?;
+    #[allow(unused_mut, reason = "the hook is set only with failpoints")]
+    let mut options = Options::default();
+    #[cfg(feature = "failpoints")]
+    {
+        options.hook = crate::failpoints::Failpoint::from_environment();
+    }
+    let store = Arc::new(SqliteStore::open(&folder, options)?);
+    let key = state::fingerprint_key(&folder)?;
+    let config = args.jobs.map_or_else(CoreConfig::default, |jobs| CoreConfig::for_threads(jobs.into()));
+    let core = Arc::new(ScanCore::new(config, key).context("cannot start the scan threads")?);
+    let scan = Scan {
+        args,
+        targets,
+        options: request::options(args.level.into()),
+        rules,
+        store,
+        core,
+        threads: config.threads,
+        surroundings: Surroundings { own_state: Some(folder) },
+        begun,
+    };
+    runtime()?.block_on(scan.run())
+}
+
+/// Every kind of data source this binary reads: one line each.
+pub fn registry() -> Registry {
+    Registry::default().with(FilesystemFactory).with(StdinFactory)
+}
+
+struct Scan<'a> {
+    args: &'a ScanArgs,
+    targets: Vec<Target>,
+    options: ScanOptions,
+    rules: Arc<RuleSet>,
+    store: Arc<SqliteStore>,
+    core: Arc<ScanCore>,
+    threads: usize,
+    surroundings: Surroundings,
+    begun: Instant,
+}
+
+impl Scan<'_> {
+    async fn run(&self) -> Result<Exit> {
+        let (signal, stop) = StopSignal::new();
+        signals::listen(signal).context("cannot listen for signals")?;
+        let progress = Arc::new(Progress::default());
+        let master = self.job(&progress).await?;
+        let local = Local {
+            store: Arc::clone(&self.store) as Arc<dyn Store>,
+            registry: registry(),
+            surroundings: self.surroundings.clone(),
+            core: Arc::clone(&self.core),
+            rules: RuleCache::with(Arc::clone(&self.rules)),
+            progress: Arc::clone(&progress),
+            ids: (ProcessId(random_bytes()), ProcessId(random_bytes())),
+            config: LocalConfig { enumerators: ENUMERATORS, packets: PACKETS_PER_THREAD * self.threads },
+        };
+        let job = {
+            let mut shown = output::Progress::new(self.args.quiet);
+            let mut ticks = tokio::time::interval(PROGRESS_INTERVAL);
+            let mut running = std::pin::pin!(run_local(local, master, stop));
+            loop {
+                tokio::select! {
+                    ended = &mut running => break ended?,
+                    _ = ticks.tick() => shown.update(&self.snapshot(&progress)),
+                }
+            }
+        };
+        let findings = self.report(&job).await?;
+        if self.args.timings {
+            self.print_timings(&progress);
+        }
+        Ok(exit(&job, findings))
+    }
+
+    /// The unfinished job of this very request, or a new one.
+    async fn job(&self, progress: &Progress) -> Result<MasterJobId> {
+        let hash = self.rules.hash();
+        let request_key = request::key(&self.targets, hash, &self.options)?;
+        while let Some(job) = self.store.unfinished(request_key).await? {
+            if !self.args.fresh {
+                let done = self.store.summary(job.id).await?;
+                progress.start_from(done.objects_listed, done.bytes_listed, done.objects_done);
+                if !self.args.quiet {
+                    let (done, listed) = (output::count(done.objects_done), output::count(done.objects_listed));
+                    eprintln!("resuming the unfinished scan: {done} of {listed} objects listed so far are done (--fresh starts over)");
+                }
+                return Ok(job.id);
+            }
+            // Executed by the orchestrator of this run, before anything else.
+            self.store.append_command(job.id, Command::Cancel).await?;
+        }
+        self.store.put_rule_set(hash, &RuleCache::text(&self.rules)).await?;
+        let id = MasterJobId(random_bytes());
+        let job = NewMasterJob {
+            id,
+            request_key,
+            description: self.args.targets.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" "),
+            configuration: JobConfiguration {
+                datasources: self.targets.iter().map(|target| target.spec.clone()).collect(),
+                rule_set: hash.to_string(),
+                options: self.options.clone(),
+            },
+        };
+        self.store.submit(job).await?;
+        Ok(id)
+    }
+
+    async fn report(&self, job: &MasterJob) -> Result<u64> {
+        let datasources = self.store.datasources(job.id).await?;
+        let shown = |name: &str| self.targets.iter().find(|target| target.spec.name == name);
+        let sources: Sources = datasources
+            .iter()
+            .filter_map(|source| Some((source.id, shown(&source.name)?.source.clone())))
+            .collect();
+        let registry = registry();
+        let values = self.args.show_values.then(|| Values {
+            core: &self.core,
+            scanner: Arc::new(Scanner::new(Arc::clone(&self.rules))),
+            registry: &registry,
+            surroundings: &self.surroundings,
+            options: &self.options,
+            datasources,
+        });
+        let reporting = Reporting {
+            store: self.store.as_ref(),
+            rules: &rules::infos(&self.rules),
+            sources,
+            filter: OccurrenceFilter { min_score: Some(self.options.min_score), ..OccurrenceFilter::default() },
+            format: self.args.format,
+            output: self.args.output.as_deref(),
+            quiet: self.args.quiet,
+            elapsed: self.begun.elapsed(),
+            values,
+        };
+        reporting.write(job).await
+    }
+
+    fn snapshot(&self, progress: &Progress) -> output::ProgressSnapshot {
+        let seen = progress.snapshot();
+        let core = self.core.metrics();
+        output::ProgressSnapshot {
+            objects_done: seen.objects_done,
+            objects_listed: seen.objects_listed,
+            bytes_done: core.bytes_scanned,
+            bytes_listed: seen.bytes_listed,
+            findings: seen.findings,
+            listing_done: seen.listing_done,
+            elapsed: self.begun.elapsed(),
+        }
+    }
+
+    /// Where the time went, summed over the threads that spent it.
+    fn print_timings(&self, progress: &Progress) {
+        let core = self.core.metrics();
+        let parts = [
+            ("listing", progress.snapshot().listing),
+            ("store", self.store.busy()),
+            ("reading", core.read_time()),
+            ("matching", core.match_time()),
+        ];
+        let wall = self.begun.elapsed();
+        eprintln!("time: {} wall", output::duration(wall));
+        for (what, time) in parts {
+            eprintln!("  {what:<9} {}", output::duration(time));
+        }
+    }
+}
+
+fn exit(job: &MasterJob, findings: u64) -> Exit {
+    match job.status {
+        JobStatus::Completed if findings == 0 => Exit::Clean,
+        JobStatus::Completed => Exit::Findings,
+        _ => Exit::Incomplete,
+    }
+}

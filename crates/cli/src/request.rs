@@ -1,0 +1,94 @@
+//! What the user asked for: targets as data sources, and the identity of the request.
+
+use std::collections::BTreeSet;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use domesday_connectors::filesystem::{self, FilesystemConfig};
+use domesday_connectors::stdin;
+use domesday_control::LOCAL_GROUP;
+use domesday_model::{DatasourceSpec, Level, ObjectKey, RuleSetHash, ScanOptions};
+
+use crate::args::ScanArgs;
+use crate::output::Source;
+use crate::state::random_bytes;
+
+/// One target of a scan.
+pub struct Target {
+    pub spec: DatasourceSpec,
+    /// How its objects are shown: as the user named it.
+    pub source: Source,
+}
+
+/// The data sources of a scan, each once.
+pub fn targets(args: &ScanArgs) -> Result<Vec<Target>> {
+    let mut seen = BTreeSet::new();
+    let mut targets = Vec::new();
+    for path in &args.targets {
+        let target = if path.as_os_str() == "-" { standard_input() } else { file_tree(args, path)? };
+        if seen.insert(target.spec.name.clone()) {
+            targets.push(target);
+        }
+    }
+    Ok(targets)
+}
+
+fn standard_input() -> Target {
+    let spec = DatasourceSpec {
+        name: stdin::KIND.into(),
+        kind: stdin::KIND.into(),
+        node_group: LOCAL_GROUP.into(),
+        configuration: serde_json::Value::Null,
+        concurrency_limit: None,
+    };
+    Target { source: Source { name: spec.name.clone(), root: Vec::new() }, spec }
+}
+
+fn file_tree(args: &ScanArgs, path: &Path) -> Result<Target> {
+    let real = path.canonicalize().with_context(|| format!("cannot scan {}", path.display()))?;
+    let metadata = real.metadata().with_context(|| format!("cannot scan {}", path.display()))?;
+    let (root, shown, only) = if metadata.is_dir() {
+        (real.clone(), path.to_owned(), None)
+    } else if metadata.is_file() {
+        let name = real.file_name().context("a file has a name")?;
+        let folder = real.parent().context("a file is in a folder")?;
+        let shown = path.parent().map_or_else(PathBuf::new, Path::to_owned);
+        (folder.to_owned(), shown, Some(ObjectKey::new(name.as_bytes())))
+    } else {
+        bail!("cannot scan {}: it is neither a folder nor a file; pipe it in with `-`", path.display());
+    };
+    let config = FilesystemConfig {
+        only,
+        exclude: args.exclude.clone(),
+        max_file_size: args.max_file_size,
+        follow_symlinks: args.follow_symlinks,
+        ..FilesystemConfig::new(root)
+    };
+    let spec = DatasourceSpec {
+        name: format!("{}:{}", filesystem::KIND, ObjectKey::new(real.as_os_str().as_bytes())),
+        kind: filesystem::KIND.into(),
+        node_group: LOCAL_GROUP.into(),
+        configuration: serde_json::to_value(config)?,
+        concurrency_limit: None,
+    };
+    let root = if shown.as_os_str() == "." { Vec::new() } else { shown.as_os_str().as_bytes().to_vec() };
+    Ok(Target { source: Source { name: spec.name.clone(), root }, spec })
+}
+
+pub fn options(level: Level) -> ScanOptions {
+    ScanOptions { min_score: level.floor(), ..ScanOptions::default() }
+}
+
+/// What makes two commands the same scan: targets, rules and options. Standard input is never the same.
+pub fn key(targets: &[Target], rules: RuleSetHash, options: &ScanOptions) -> Result<[u8; 16]> {
+    let mut hasher = blake3::Hasher::new_derive_key("domesday scan request 1");
+    let specs: Vec<&DatasourceSpec> = targets.iter().map(|target| &target.spec).collect();
+    hasher.update(&serde_json::to_vec(&(specs, rules.to_string(), options))?);
+    if targets.iter().any(|target| target.spec.kind == stdin::KIND) {
+        hasher.update(&random_bytes::<16>());
+    }
+    let mut key = [0; 16];
+    key.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
+    Ok(key)
+}

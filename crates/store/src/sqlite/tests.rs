@@ -1,1 +1,0 @@
-//! What is SQLite's own: statements, migrations, the lock, a full disk.

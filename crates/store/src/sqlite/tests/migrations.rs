@@ -1,0 +1,77 @@
+//! Books of other versions: older ones are upgraded, newer and changed ones refused.
+
+use super::super::book::{self, Access, MIGRATIONS};
+use super::*;
+use crate::migrate::Migration;
+
+fn connect(folder: &Path) -> Connection {
+    book::connect(&folder.join(BOOK_FILE), &options().clock, Access::Write).unwrap()
+}
+
+/// A book that has only the first migrations, and a job.
+fn older(folder: &Path, migrations: usize) {
+    let mut connection = connect(folder);
+    book::migrate(&mut connection, &MIGRATIONS[..migrations]).unwrap();
+    connection
+        .execute_batch(
+            "INSERT INTO master_jobs VALUES (x'01010101010101010101010101010101', x'00', 'kept', 5);
+             INSERT INTO jobs (id, master_job_id, node_group, status, master_pending_commands, configuration, created_at)
+             VALUES (9, x'01010101010101010101010101010101', 'main', 'QUEUED', '[\"START\"]', '{}', 5);",
+        )
+        .unwrap();
+}
+
+#[tokio::test]
+async fn an_older_book_is_upgraded_with_what_is_in_it() {
+    let folder = tempfile::tempdir().unwrap();
+    older(folder.path(), 2);
+    let Err(refused) = SqliteStore::open_for_reading(folder.path()) else { panic!("a reader cannot upgrade") };
+    assert!(refused.to_string().contains("older version"), "{refused}");
+    for _ in 0..2 {
+        let store = open(folder.path());
+        let job = store.master_job(MASTER).await.unwrap().unwrap();
+        assert_eq!((job.description.as_str(), job.created_at_ms), ("kept", 5));
+        assert_eq!(store.events("test", 1).await.unwrap(), [], "the new tables are there");
+    }
+    let count: i64 =
+        connect(folder.path()).query_row("SELECT count(*) FROM schema_migrations", [], |row| row.get(0)).unwrap();
+    assert_eq!(count, MIGRATIONS.len() as i64);
+}
+
+/// What opening a book says whose migrations were tampered with.
+fn refusals(sql: &str) -> [StoreError; 2] {
+    let folder = tempfile::tempdir().unwrap();
+    drop(open(folder.path()));
+    connect(folder.path()).execute_batch(sql).unwrap();
+    let Err(writer) = SqliteStore::open(folder.path(), options()) else { panic!("a writer took it") };
+    let Err(reader) = SqliteStore::open_for_reading(folder.path()) else { panic!("a reader took it") };
+    [writer, reader]
+}
+
+#[test]
+fn a_newer_book_is_refused() {
+    for error in refusals("INSERT INTO schema_migrations VALUES (99, 'later', 'x', 0)") {
+        assert!(matches!(error, StoreError::NewerSchema { found: 99, known: 4 }), "{error}");
+    }
+}
+
+#[test]
+fn a_changed_migration_is_refused() {
+    for error in refusals("UPDATE schema_migrations SET checksum = 'x' WHERE version = 2") {
+        assert!(matches!(&error, StoreError::ChangedMigration { version: 2, name } if name == "enumeration"), "{error}");
+    }
+}
+
+#[test]
+fn a_migration_that_fails_leaves_the_old_schema_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    older(folder.path(), 2);
+    let mut known = MIGRATIONS.to_vec();
+    known.push(Migration { name: "bad", sql: "CREATE TABLE extra (x); INSERT INTO nowhere VALUES (1);" });
+    let mut connection = connect(folder.path());
+    assert!(book::migrate(&mut connection, &known).is_err());
+    let tables = "SELECT count(*) FROM sqlite_schema WHERE name IN ('extra', 'findings', 'events')";
+    assert_eq!(connection.query_row(tables, [], |row| row.get::<_, i64>(0)).unwrap(), 0);
+    drop(connection);
+    drop(open(folder.path()));
+}
