@@ -15,17 +15,27 @@ pub enum StoreError {
     #[error("the answer to a commit was lost: {0}")]
     CommitUnknown(String),
     /// A batch that does not follow what is staged: one before it never arrived. Nothing was written.
-    #[error("task {task}: a batch begins at {found}, where {expected} comes next; nothing of it was written: give the task back")]
+    #[error(
+        "task {task}: a batch begins at {found}, where {expected} comes next; nothing of it was written: give the task back"
+    )]
     Gap { task: TaskId, expected: i64, found: i64 },
-    #[error("the state folder {0} is in use by another process (pid {1}); wait for it, or use another --state")]
+    #[error(
+        "the state folder {0} is in use by another process (pid {1}); wait for it, or use another --state"
+    )]
     Locked(String, String),
-    #[error("the disk that holds the state folder is full: free some space and run the same command again; nothing committed is lost")]
+    #[error(
+        "the disk that holds the state folder is full: free some space and run the same command again; nothing committed is lost"
+    )]
     DiskFull,
     #[error("the state folder cannot be written ({0}): make it writable, or use another --state")]
     ReadOnly(String),
-    #[error("the book was written by a newer version (schema {found}, this version knows {known}): use that version, or another --state")]
+    #[error(
+        "the book was written by a newer version (schema {found}, this version knows {known}): use that version, or another --state"
+    )]
     NewerSchema { found: i64, known: i64 },
-    #[error("migration {version} of the book differs from the one this version has ({name}): the book was made by a changed build; use another --state")]
+    #[error(
+        "migration {version} of the book differs from the one this version has ({name}): the book was made by a changed build; use another --state"
+    )]
     ChangedMigration { version: i64, name: String },
     #[error("there is no book in {0}: run a scan with this --state first")]
     NoBook(String),

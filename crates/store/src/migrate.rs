@@ -24,7 +24,10 @@ pub struct Applied {
 }
 
 /// The migrations still to apply, with their versions; or why the book cannot be used.
-pub fn pending<'a>(known: &'a [Migration], applied: &[Applied]) -> Result<Vec<(i64, &'a Migration)>, StoreError> {
+pub fn pending<'a>(
+    known: &'a [Migration],
+    applied: &[Applied],
+) -> Result<Vec<(i64, &'a Migration)>, StoreError> {
     let newest = applied.iter().map(|a| a.version).max().unwrap_or(0);
     if newest > known.len() as i64 {
         return Err(StoreError::NewerSchema { found: newest, known: known.len() as i64 });
@@ -52,7 +55,8 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_applied_in_order() {
-        let versions = |applied: &[Applied]| pending(KNOWN, applied).unwrap().iter().map(|p| p.0).collect::<Vec<_>>();
+        let versions =
+            |applied: &[Applied]| pending(KNOWN, applied).unwrap().iter().map(|p| p.0).collect::<Vec<_>>();
         assert_eq!(versions(&[]), [1, 2]);
         assert_eq!(versions(&[applied(1)]), [2]);
         assert_eq!(versions(&[applied(1), applied(2)]), Vec::<i64>::new());

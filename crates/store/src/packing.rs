@@ -45,7 +45,9 @@ pub(crate) fn pack(units: &[UnitTotals], limits: PackLimits, flush: bool) -> (Ve
             payloads.push(TaskPayload::UnitRanges(std::mem::take(&mut ranges)));
             (items, bytes, covered) = (0, 0, index);
         }
-        let pieces = div_ceil(unit.items, limits.items).max(div_ceil(unit.bytes, limits.bytes)).clamp(1, unit.items.max(1));
+        let pieces = div_ceil(unit.items, limits.items)
+            .max(div_ceil(unit.bytes, limits.bytes))
+            .clamp(1, unit.items.max(1));
         if pieces > 1 {
             // Too large for one pack: it stands alone, cut evenly. Sizes are not known one by one, so
             // the pieces are equal in count, and in bytes only as far as sizes are spread evenly.
@@ -103,14 +105,21 @@ mod tests {
 
     #[test]
     fn a_large_unit_is_cut_evenly() {
-        assert_eq!(packed(&[unit(1, 25, 10)], false), (vec!["1:0-8".into(), "1:8-16".into(), "1:16-25".into()], 1));
+        assert_eq!(
+            packed(&[unit(1, 25, 10)], false),
+            (vec!["1:0-8".into(), "1:8-16".into(), "1:16-25".into()], 1)
+        );
         assert_eq!(packed(&[unit(1, 2, 5_000)], false), (vec!["1:0-1".into(), "1:1-2".into()], 1));
     }
 
     #[test]
     fn bytes_close_a_pack_too() {
         assert_eq!(packed(&[unit(1, 1, 900), unit(2, 1, 200)], false), (vec!["1:0-1".into()], 1));
-        assert_eq!(packed(&[unit(1, 1, 9_000)], false), (vec![], 0), "one object is never cut, and waits for a flush");
+        assert_eq!(
+            packed(&[unit(1, 1, 9_000)], false),
+            (vec![], 0),
+            "one object is never cut, and waits for a flush"
+        );
         assert_eq!(packed(&[unit(1, 1, 9_000), unit(2, 1, 1)], false), (vec!["1:0-1".into()], 1));
     }
 

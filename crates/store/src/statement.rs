@@ -52,7 +52,10 @@ const fn line_end(bytes: &[u8], at: usize) -> usize {
 /// Every statement of a file, by name: for the test that prepares them all.
 #[cfg(test)]
 pub(crate) fn statements(file: &'static str) -> Vec<(&'static str, &'static str)> {
-    file.lines().filter_map(|line| line.strip_prefix("-- name: ")).map(|name| (name, statement(file, name))).collect()
+    file.lines()
+        .filter_map(|line| line.strip_prefix("-- name: "))
+        .map(|name| (name, statement(file, name)))
+        .collect()
 }
 
 #[cfg(test)]

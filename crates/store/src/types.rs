@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use domesday_model::{
-    Category, ClaimId, Command, DatasourceId, EnumerationSessionId, Fingerprint, FindingDraft, FindingId,
-    JobConfiguration, JobId, JobStatus, Location, MasterJobId, ObjectKey, ObjectReport, ObjectStatus, Position,
-    ProcessId, Reason, RuleSetHash, ScanOptions, Score, Span, TaskId, TaskPayload, TaskType, UnitId, UnitRecord,
-    UnitStatus, VersionMarks,
+    Category, ClaimId, Command, DatasourceId, EnumerationSessionId, FindingDraft, FindingId, Fingerprint,
+    JobConfiguration, JobId, JobStatus, Location, MasterJobId, ObjectKey, ObjectReport, ObjectStatus,
+    Position, ProcessId, Reason, RuleSetHash, ScanOptions, Score, Span, TaskId, TaskPayload, TaskType,
+    UnitId, UnitRecord, UnitStatus, VersionMarks,
 };
 
 use crate::error::StoreError;
@@ -158,7 +158,7 @@ pub enum GiveBack {
     Returned,
     /// It failed, and may succeed later.
     Retry { error: String, after: Duration },
-    /// It failed for good.
+    /// It failed for good; what it left undone is named as failed.
     Failed { error: String },
 }
 

@@ -36,7 +36,12 @@ pub trait Store: Send + Sync {
     // ── the orchestrator ───────────────────────────────────────────────────────────────────────
 
     /// TaskAssigner: takes the oldest QUEUED job of the group, or one whose owner's lease expired.
-    async fn claim_job(&self, orchestrator: ProcessId, node_group: &str, lease: Duration) -> Result<Option<OwnedJob>>;
+    async fn claim_job(
+        &self,
+        orchestrator: ProcessId,
+        node_group: &str,
+        lease: Duration,
+    ) -> Result<Option<OwnedJob>>;
     /// Renews the leases of all jobs of this orchestrator in one statement, and tells what is pending.
     async fn renew_jobs(&self, orchestrator: ProcessId, lease: Duration) -> Result<Vec<OwnedJob>>;
     /// Executes the pending commands of a job and clears exactly those; `None` when nothing changed.
@@ -44,11 +49,11 @@ pub trait Store: Send + Sync {
     /// Executes commands of jobs that have no owner (QUEUED, PAUSED); how many jobs changed.
     async fn execute_unowned_commands(&self, node_group: &str) -> Result<u64>;
     /// Starts an enumeration session with its root task for each data source that has none, and
-    /// resumes the sessions that had stopped.
+    /// resumes the sessions that had stopped. Only a RUNNING job starts anything.
     async fn start_sessions(&self, lease: &JobLease) -> Result<u64>;
-    /// Turns committed units into next-stage tasks.
+    /// Turns committed units of a RUNNING job into next-stage tasks.
     async fn fan_out(&self, lease: &JobLease, policy: FanOutPolicy) -> Result<FanOutReport>;
-    /// Ends the job if nothing is staged, un-fanned, pending or running.
+    /// Ends the job if its sessions were started and nothing is staged, un-fanned, pending or running.
     async fn complete_job(&self, lease: &JobLease) -> Result<Option<JobStatus>>;
     /// Moves PAUSING to PAUSED and CANCELLING to CANCELLED once no task of the job runs.
     async fn settle_job(&self, lease: &JobLease) -> Result<Option<JobStatus>>;
@@ -62,7 +67,8 @@ pub trait Store: Send + Sync {
 
     // ── the worker ─────────────────────────────────────────────────────────────────────────────
 
-    /// Claims at most `max` tasks, round-robin between the running jobs of the group.
+    /// Claims at most `max` tasks, round-robin between the running jobs of the group, those with the
+    /// fewest running tasks first, and leaves out data sources that run as many as they may.
     async fn claim_tasks(
         &self,
         worker: ProcessId,
@@ -74,14 +80,20 @@ pub trait Store: Send + Sync {
     async fn packet_containers(&self, packet: &WorkPacket) -> Result<Vec<domesday_model::ObjectKey>>;
     /// The objects a classification packet covers, in the order they were listed.
     async fn packet_objects(&self, packet: &WorkPacket) -> Result<Vec<PacketObject>>;
-    /// What was already listed under this task, or under the task it was split from.
+    /// What was already listed under this task, or under the task it was split from, sorted by key.
     async fn task_units(&self, claim: &Claim) -> Result<Vec<UnitState>>;
     /// The `object_key_hash`es of a staging unit whose first byte lies in the range: the exclusion list,
     /// one hash range a pass.
-    async fn staged_hashes(&self, unit: UnitId, first_bytes: std::ops::RangeInclusive<u8>) -> Result<Vec<[u8; 16]>>;
-    /// Commits containers that were listed whole, or failed; one batch of the session.
+    async fn staged_hashes(
+        &self,
+        unit: UnitId,
+        first_bytes: std::ops::RangeInclusive<u8>,
+    ) -> Result<Vec<[u8; 16]>>;
+    /// Commits containers that were listed whole, or failed; one batch of the session. A listing takes
+    /// the place of what is staged under its key; what is committed or failed already stays as it is.
     async fn commit_units(&self, claim: &Claim, units: Vec<UnitListing>) -> Result<()>;
-    /// Adds a batch to a staging unit, which the first batch creates.
+    /// Adds a batch to a staging unit, which the first batch creates. A repeated batch changes nothing;
+    /// one that leaves a gap is refused with [`StoreError::Gap`].
     async fn stage_unit(&self, claim: &Claim, batch: StageBatch) -> Result<UnitId>;
     /// Clears a staging unit, to list it again.
     async fn clear_unit(&self, claim: &Claim, unit: UnitId) -> Result<()>;
@@ -91,6 +103,7 @@ pub trait Store: Send + Sync {
     /// Stages results; `first_sequence` counts findings and objects together and makes repeats harmless.
     async fn stage_results(&self, claim: &Claim, first_sequence: u64, batch: ResultBatch) -> Result<()>;
     /// Stages the last results and completes the task: all of its results become visible at once.
+    /// Refused with [`StoreError::Gap`] unless exactly `first_sequence` results are staged before these.
     async fn complete_classification(
         &self,
         claim: &Claim,
@@ -98,6 +111,8 @@ pub trait Store: Send + Sync {
         batch: ResultBatch,
         totals: TaskTotals,
     ) -> Result<()>;
+    /// Ends a claim without completing its task. What a failed task leaves undone, its objects or its
+    /// containers, becomes failures by name.
     async fn give_back(&self, claim: &Claim, how: GiveBack) -> Result<()>;
     /// After [`StoreError::CommitUnknown`]: whether the task is done under this very claim.
     async fn is_done(&self, claim: &Claim) -> Result<bool>;

@@ -88,7 +88,8 @@ impl Harness for Sqlite {
 /// Runs a case on a book of its own; whether it held.
 fn holds((_, case): &Case, fence: bool) -> bool {
     let run = || {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         runtime.block_on(case(Book::new(Arc::new(Sqlite::new(fence)))));
     };
     std::panic::catch_unwind(AssertUnwindSafe(run)).is_ok()

@@ -132,15 +132,7 @@ const OTHERS: &[Case] = &[
             "xprv9s21ZrQH143K3QTDL4LXw2F7HEK3wJUD2nW2nRk4stbPy6cq3jPPqjiChkVvvNKmPGJxWUtg6LnF5kejMRNNU3TGtRBeJgk33yuGBxrMPHj",
         ],
     ),
-    (
-        "bech32",
-        &[
-            "A12UEL5L",
-            "a1lqfn3a",
-            "AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPQ4EGAEX",
-        ],
-        &["A12UEL5M", "1nwldj5", "a12UEL5L"],
-    ),
+    ("bech32", &["A12UEL5L", "a1lqfn3a"], &["A12UEL5M", "1nwldj5", "a12UEL5L"]),
     (
         "eth_address",
         &["0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", "0xfb6916095ca1df60bb79ce92ce3ea74c37c5d359"],

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use domesday_model::{
-    Category, Command, DatasourceSpec, Fingerprint, FindingDraft, JobConfiguration, JobStatus, Location, MasterJobId,
-    ObjectKey, ObjectReport, ObjectStatus, Position, ProcessId, Reason, RecordKind, RuleSetHash, ScanOptions, Score,
-    Span, TaskType, UnitRecord, VersionMarks,
+    Category, Command, DatasourceSpec, FindingDraft, Fingerprint, JobConfiguration, JobStatus, Location,
+    MasterJobId, ObjectKey, ObjectReport, ObjectStatus, Position, ProcessId, Reason, RecordKind, RuleSetHash,
+    ScanOptions, Score, Span, TaskType, UnitRecord, VersionMarks,
 };
 
 use super::Harness;
@@ -161,7 +161,9 @@ impl Running {
     }
 
     pub async fn enumeration(&self) -> WorkPacket {
-        self.claim_by(self.worker, TaskType::DiscoveryEnumerate).await.expect("an enumeration task is pending")
+        self.claim_by(self.worker, TaskType::DiscoveryEnumerate)
+            .await
+            .expect("an enumeration task is pending")
     }
 
     pub async fn classification(&self) -> WorkPacket {
@@ -203,7 +205,8 @@ impl Running {
     /// Appends a command and executes it; the lease follows.
     pub async fn execute(&mut self, command: Command) -> JobStatus {
         self.command(command).await;
-        let job = self.store().execute_commands(&self.lease).await.unwrap().expect("the command changes the job");
+        let job =
+            self.store().execute_commands(&self.lease).await.unwrap().expect("the command changes the job");
         self.lease = job.lease;
         job.status
     }

@@ -55,7 +55,10 @@ async fn a_paused_job_is_resumed_as_a_queued_one(book: Book) {
     assert_eq!(unowned(&book, &running, Command::Resume).await, JobStatus::Queued);
     let orchestrator = book.orchestrator().await;
     let owned = book.claim_job(orchestrator).await.unwrap();
-    assert_eq!((owned.lease.job, owned.status, owned.pending), (running.lease.job, JobStatus::Running, vec![]));
+    assert_eq!(
+        (owned.lease.job, owned.status, owned.pending),
+        (running.lease.job, JobStatus::Running, vec![])
+    );
     assert_eq!(book.store().start_sessions(&owned.lease).await.unwrap(), 0, "its session goes on");
     assert!(book.claim(running.worker, TaskType::DiscoveryEnumerate).await.is_some());
 }

@@ -30,7 +30,9 @@ async fn covered(running: &Running, task_type: TaskType) -> (usize, BTreeMap<Obj
     let mut times = BTreeMap::new();
     for packet in &packets {
         let keys: Vec<ObjectKey> = match task_type {
-            Classification => store.packet_objects(packet).await.unwrap().into_iter().map(|o| o.key).collect(),
+            Classification => {
+                store.packet_objects(packet).await.unwrap().into_iter().map(|o| o.key).collect()
+            }
             DiscoveryEnumerate => store.packet_containers(packet).await.unwrap(),
         };
         for key in keys {
@@ -134,7 +136,8 @@ async fn sources_are_not_mixed(book: Book) {
         running.list(vec![listed("", vec![file("f")])]).await;
     }
     assert_eq!(running.fan_out().await.classification_tasks, 2);
-    let names = [running.classification().await.datasource.name, running.classification().await.datasource.name];
+    let names =
+        [running.classification().await.datasource.name, running.classification().await.datasource.name];
     assert_eq!(names, ["a", "b"]);
 }
 

@@ -42,7 +42,8 @@ enum Loss {
 
 const LOSSES: [Loss; 4] = [Loss::Reclaimed, Loss::Returned, Loss::Cancelled, Loss::Completed];
 
-type Write = fn(Arc<dyn Store>, Claim, UnitId) -> Pin<Box<dyn Future<Output = Result<(), StoreError>> + Send>>;
+type Write =
+    fn(Arc<dyn Store>, Claim, UnitId) -> Pin<Box<dyn Future<Output = Result<(), StoreError>> + Send>>;
 
 /// A task with something staged, and the claim on it.
 struct Held {
@@ -74,7 +75,10 @@ impl Held {
         if self.classification {
             let results = findings(vec![finding("f", "r")]);
             store.stage_results(claim, 0, results).await.unwrap();
-            store.complete_classification(claim, 1, ResultBatch::default(), TaskTotals::default()).await.unwrap();
+            store
+                .complete_classification(claim, 1, ResultBatch::default(), TaskTotals::default())
+                .await
+                .unwrap();
         } else {
             store.commit_staged(claim, self.unit).await.unwrap();
             store.complete_enumeration(claim).await.unwrap();
@@ -167,15 +171,22 @@ async fn stage_unit_is_fenced(book: Book) {
 }
 
 async fn clear_unit_is_fenced(book: Book) {
-    refused(&book, false, |store, claim, unit| Box::pin(async move { store.clear_unit(&claim, unit).await })).await;
+    refused(&book, false, |store, claim, unit| Box::pin(async move { store.clear_unit(&claim, unit).await }))
+        .await;
 }
 
 async fn commit_staged_is_fenced(book: Book) {
-    refused(&book, false, |store, claim, unit| Box::pin(async move { store.commit_staged(&claim, unit).await })).await;
+    refused(&book, false, |store, claim, unit| {
+        Box::pin(async move { store.commit_staged(&claim, unit).await })
+    })
+    .await;
 }
 
 async fn complete_enumeration_is_fenced(book: Book) {
-    refused(&book, false, |store, claim, _| Box::pin(async move { store.complete_enumeration(&claim).await })).await;
+    refused(&book, false, |store, claim, _| {
+        Box::pin(async move { store.complete_enumeration(&claim).await })
+    })
+    .await;
 }
 
 async fn stage_results_is_fenced(book: Book) {
@@ -214,7 +225,9 @@ async fn retrying_is_fenced(book: Book) {
 
 async fn failing_is_fenced(book: Book) {
     refused(&book, true, |store, claim, _| {
-        Box::pin(async move { store.give_back(&claim, GiveBack::Failed { error: "too late".to_owned() }).await })
+        Box::pin(
+            async move { store.give_back(&claim, GiveBack::Failed { error: "too late".to_owned() }).await },
+        )
     })
     .await;
 }

@@ -67,8 +67,12 @@ async fn unfinished_finds_the_same_request(book: Book) {
     assert_eq!(store.unfinished([2; 16]).await.unwrap().unwrap().id, other);
     assert_eq!(store.unfinished([3; 16]).await.unwrap(), None);
     store.append_command(first, Command::Cancel).await.unwrap();
+    assert_eq!(store.unfinished([1; 16]).await.unwrap(), None, "nor one that is asked to be");
     assert_eq!(store.execute_unowned_commands(GROUP).await.unwrap(), 1);
     assert_eq!(store.unfinished([1; 16]).await.unwrap(), None, "a cancelled job is not taken up again");
+    book.advance(LEASE);
+    let newer = book.submit(job("a").request(2)).await;
+    assert_eq!(store.unfinished([2; 16]).await.unwrap().unwrap().id, newer, "the newest of them");
 }
 
 async fn master_jobs_come_newest_first(book: Book) {
@@ -155,7 +159,8 @@ async fn every_orchestrator_verb_is_fenced(book: Book) {
     let other = book.orchestrator().await;
     let taken = book.claim_job(other).await.unwrap();
     let (store, stale) = (book.store(), &running.lease);
-    let lost = |error: StoreError| assert!(matches!(error, StoreError::LostLease(id) if id == stale.job), "{error}");
+    let lost =
+        |error: StoreError| assert!(matches!(error, StoreError::LostLease(id) if id == stale.job), "{error}");
     lost(store.execute_commands(stale).await.unwrap_err());
     lost(store.start_sessions(stale).await.unwrap_err());
     lost(store.fan_out(stale, FLUSH).await.unwrap_err());

@@ -45,7 +45,9 @@ async fn a_completed_classification_is_read_back(book: Book) {
         let claim = running.classify(&["f"]).await.claim;
         let results = findings(vec![finding("f", "r")]);
         book.lose_answer("complete_classification", committed);
-        unknown(book.store().complete_classification(&claim, 0, results.clone(), TaskTotals::default()).await);
+        unknown(
+            book.store().complete_classification(&claim, 0, results.clone(), TaskTotals::default()).await,
+        );
         assert_eq!(book.store().is_done(&claim).await.unwrap(), committed);
         let visible = book.occurrences(running.master, OccurrenceFilter::default()).await.len();
         assert_eq!(visible, usize::from(committed), "all or nothing");
@@ -106,7 +108,10 @@ async fn staging_results_again_is_harmless(book: Book) {
         book.lose_answer("stage_results", committed);
         unknown(book.store().stage_results(&claim, 0, results.clone()).await);
         book.store().stage_results(&claim, 0, results).await.unwrap();
-        book.store().complete_classification(&claim, 2, ResultBatch::default(), TaskTotals::default()).await.unwrap();
+        book.store()
+            .complete_classification(&claim, 2, ResultBatch::default(), TaskTotals::default())
+            .await
+            .unwrap();
         assert_eq!(book.occurrences(running.master, OccurrenceFilter::default()).await.len(), 2);
     }
 }
@@ -129,7 +134,11 @@ async fn fanning_out_again_is_harmless(book: Book) {
         unknown(book.store().fan_out(&running.lease, FLUSH).await);
         running.fan_out().await;
         running.classification().await;
-        assert_eq!(running.claim_by(running.worker, TaskType::Classification).await, None, "one task, not two");
+        assert_eq!(
+            running.claim_by(running.worker, TaskType::Classification).await,
+            None,
+            "one task, not two"
+        );
     }
 }
 

@@ -221,7 +221,8 @@ async fn a_container_that_ends_every_worker_is_given_up_by_name(book: Book) {
     }
     assert_eq!(reports, [RETURNED, RETURNED, RETURNED, RETURNED, POISONED]);
     let problems = book.store().problems(running.master, 10).await.unwrap();
-    let named: Vec<_> = problems.iter().map(|problem| (problem.location.key.clone(), problem.reason)).collect();
+    let named: Vec<_> =
+        problems.iter().map(|problem| (problem.location.key.clone(), problem.reason)).collect();
     assert_eq!(named, [(key("bad"), Some(Reason::Poisoned))]);
     assert_eq!(running.complete_job().await, Some(JobStatus::PartiallyCompleted));
 }

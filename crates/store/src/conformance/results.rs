@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use domesday_model::{
-    Category, Fingerprint, FindingDraft, JobStatus, Location, NestedStep, ObjectReport, ObjectStatus, Reason, Score,
-    Span, TaskType,
+    Category, FindingDraft, Fingerprint, JobStatus, Location, NestedStep, ObjectReport, ObjectStatus, Reason,
+    Score, Span, TaskType,
 };
 
 use super::book::*;
 use super::cases;
+use crate::error::StoreError;
 use crate::types::*;
 
 cases![
@@ -34,7 +35,10 @@ async fn results_are_visible_when_their_task_is_complete(book: Book) {
     let packet = running.classify(&["f", "g"]).await;
     let store = book.store();
     let before = book.view(running.master, &packet.claim).await;
-    store.stage_results(&packet.claim, 0, findings(vec![finding("f", "r"), finding("f", "s")])).await.unwrap();
+    store
+        .stage_results(&packet.claim, 0, findings(vec![finding("f", "r"), finding("f", "s")]))
+        .await
+        .unwrap();
     let partial = report("g", ObjectStatus::Partial, Some(Reason::Changed));
     store.stage_results(&packet.claim, 2, objects(vec![partial])).await.unwrap();
     assert_eq!(book.view(running.master, &packet.claim).await, before);
@@ -47,7 +51,10 @@ async fn results_are_visible_when_their_task_is_complete(book: Book) {
     let problems = store.problems(running.master, 10).await.unwrap();
     assert_eq!(problems[0].detail, "about g");
     let summary = store.summary(running.master).await.unwrap();
-    assert_eq!((summary.objects_done, summary.nested_done, summary.bytes_done, summary.tasks_open), (2, 1, 20, 0));
+    assert_eq!(
+        (summary.objects_done, summary.nested_done, summary.bytes_done, summary.tasks_open),
+        (2, 1, 20, 0)
+    );
     assert!(store.is_done(&packet.claim).await.unwrap());
 }
 
@@ -81,10 +88,16 @@ async fn an_occurrence_comes_back_as_it_went_in(book: Book) {
     for occurrence in occurrences {
         assert_eq!(occurrence.datasource, packet.datasource.id);
         assert_eq!(occurrence.location, *draft.location);
-        assert_eq!((occurrence.rule.as_str(), occurrence.category, occurrence.score), ("r", draft.category, draft.score));
+        assert_eq!(
+            (occurrence.rule.as_str(), occurrence.category, occurrence.score),
+            ("r", draft.category, draft.score)
+        );
         assert_eq!((occurrence.reasons, occurrence.preview), (draft.reasons.clone(), draft.preview.clone()));
         assert_eq!((occurrence.fingerprint, occurrence.span), (draft.fingerprint, draft.span));
-        assert_eq!((occurrence.position, occurrence.decoding.as_slice()), (draft.position, ["gzip", "utf-16le"].map(String::from).as_slice()));
+        assert_eq!(
+            (occurrence.position, occurrence.decoding.as_slice()),
+            (draft.position, ["gzip", "utf-16le"].map(String::from).as_slice())
+        );
     }
     for problem in book.store().problems(running.master, 10).await.unwrap() {
         assert_eq!(problem.location, object.location);
@@ -99,7 +112,10 @@ async fn repeated_staging_is_harmless(book: Book) {
         let results = findings(vec![finding("f", "r"), finding("f", "s")]);
         book.store().stage_results(&packet.claim, 0, results).await.unwrap();
     }
-    book.store().complete_classification(&packet.claim, 2, ResultBatch::default(), TaskTotals::default()).await.unwrap();
+    book.store()
+        .complete_classification(&packet.claim, 2, ResultBatch::default(), TaskTotals::default())
+        .await
+        .unwrap();
     assert_eq!(book.occurrences(running.master, ALL).await.len(), 2);
 }
 
@@ -111,8 +127,9 @@ async fn missing_results_are_noticed(book: Book) {
     // A batch between these was never staged, or the staged ones are left out: neither may pass.
     for first_sequence in [0, 2] {
         let last = findings(vec![finding("f", "t")]);
-        let result = store.complete_classification(&packet.claim, first_sequence, last, TaskTotals::default()).await;
-        assert!(result.is_err_and(|error| !error.is_lost()), "first sequence {first_sequence}");
+        let result =
+            store.complete_classification(&packet.claim, first_sequence, last, TaskTotals::default()).await;
+        assert!(matches!(result, Err(StoreError::Gap { expected: 1, .. })), "{result:?}");
     }
     let last = findings(vec![finding("f", "t")]);
     store.complete_classification(&packet.claim, 1, last, TaskTotals::default()).await.unwrap();
@@ -126,7 +143,10 @@ async fn results_of_a_lost_claim_are_never_visible(book: Book) {
     running.abandon().await;
     let second = running.classification().await;
     book.store().stage_results(&second.claim, 0, findings(vec![finding("f", "kept")])).await.unwrap();
-    book.store().complete_classification(&second.claim, 1, ResultBatch::default(), TaskTotals::default()).await.unwrap();
+    book.store()
+        .complete_classification(&second.claim, 1, ResultBatch::default(), TaskTotals::default())
+        .await
+        .unwrap();
     let occurrences = book.occurrences(running.master, ALL).await;
     assert_eq!(occurrences.iter().map(|occurrence| occurrence.rule.as_str()).collect::<Vec<_>>(), ["kept"]);
 }
@@ -166,7 +186,8 @@ async fn what_makes_a_finding_another_one(book: Book) {
         let packet = running.classification().await;
         complete(&running, &packet, findings(distinct.clone())).await;
     }
-    let mut ids: Vec<_> = book.occurrences(running.master, ALL).await.into_iter().map(|o| o.finding).collect();
+    let mut ids: Vec<_> =
+        book.occurrences(running.master, ALL).await.into_iter().map(|o| o.finding).collect();
     ids.sort_unstable();
     ids.dedup();
     assert_eq!(ids.len(), 2 * distinct.len(), "also by data source");
@@ -175,9 +196,18 @@ async fn what_makes_a_finding_another_one(book: Book) {
 async fn occurrences_are_ordered(book: Book) {
     let running = book.running(job("a")).await;
     let packet = running.classify(&["f"]).await;
-    let at = |object: &str, start, rule| FindingDraft { span: Span { start, end: start + 4 }, ..finding(object, rule) };
-    let shuffled =
-        vec![at("g", 5, "r"), at("f", 900, "r"), at("f", 9, "s"), at("f", 9, "r"), at("f", 10, "a"), at("e/z", 0, "z")];
+    let at = |object: &str, start, rule| FindingDraft {
+        span: Span { start, end: start + 4 },
+        ..finding(object, rule)
+    };
+    let shuffled = vec![
+        at("g", 5, "r"),
+        at("f", 900, "r"),
+        at("f", 9, "s"),
+        at("f", 9, "r"),
+        at("f", 10, "a"),
+        at("e/z", 0, "z"),
+    ];
     complete(&running, &packet, findings(shuffled)).await;
     let seen: Vec<_> = book
         .occurrences(running.master, ALL)
@@ -197,7 +227,8 @@ async fn occurrences_are_filtered(book: Book) {
     let check = |filter: OccurrenceFilter, expected: &'static [&'static str]| {
         let (book, master) = (book.clone(), running.master);
         async move {
-            let mut rules: Vec<_> = book.occurrences(master, filter).await.into_iter().map(|o| o.rule).collect();
+            let mut rules: Vec<_> =
+                book.occurrences(master, filter).await.into_iter().map(|o| o.rule).collect();
             rules.sort_unstable();
             assert_eq!(rules, expected);
         }
@@ -309,6 +340,9 @@ async fn a_sweep_takes_only_what_is_lost(book: Book) {
     assert_eq!(store.sweep(1).await.unwrap(), 1);
     assert_eq!(store.sweep(10).await.unwrap(), 1);
     assert_eq!(store.sweep(10).await.unwrap(), 0);
-    store.complete_classification(&held.claim, 1, ResultBatch::default(), TaskTotals::default()).await.unwrap();
+    store
+        .complete_classification(&held.claim, 1, ResultBatch::default(), TaskTotals::default())
+        .await
+        .unwrap();
     assert_eq!(book.occurrences(running.master, ALL).await.len(), 1);
 }

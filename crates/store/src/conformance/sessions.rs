@@ -107,7 +107,8 @@ async fn a_master_job_ends_with_its_last_child(book: Book) {
             (book.process(Role::Orchestrator, group).await, book.process(Role::Worker, group).await);
         let lease = book.store().claim_job(orchestrator, group, LEASE).await.unwrap().unwrap().lease;
         book.store().start_sessions(&lease).await.unwrap();
-        let running = Running { book: book.clone(), group: group.to_owned(), master, orchestrator, lease, worker };
+        let running =
+            Running { book: book.clone(), group: group.to_owned(), master, orchestrator, lease, worker };
         running.list(vec![unit]).await;
         assert!(running.complete_job().await.is_some());
         let job = book.store().master_job(master).await.unwrap().unwrap();

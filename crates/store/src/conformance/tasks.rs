@@ -33,7 +33,10 @@ cases![
 async fn a_packet_has_all_that_is_needed(book: Book) {
     let running = book.running(job("a")).await;
     let packet = running.enumeration().await;
-    assert_eq!((packet.job, packet.task_type, packet.rule_set), (running.lease.job, DiscoveryEnumerate, RULES));
+    assert_eq!(
+        (packet.job, packet.task_type, packet.rule_set),
+        (running.lease.job, DiscoveryEnumerate, RULES)
+    );
     assert_eq!(packet.datasource.name, "a");
     assert_eq!(packet.datasource.kind, "filesystem");
     assert_eq!(packet.datasource.configuration, serde_json::json!({ "path": "a" }));
@@ -44,7 +47,8 @@ async fn a_packet_has_all_that_is_needed(book: Book) {
 
 async fn a_packet_keeps_the_configuration_its_job_was_submitted_with(book: Book) {
     let running = book.running(job("a")).await;
-    book.submit(job("a").with(|source| source.configuration = serde_json::json!({ "path": "elsewhere" }))).await;
+    book.submit(job("a").with(|source| source.configuration = serde_json::json!({ "path": "elsewhere" })))
+        .await;
     assert_eq!(running.enumeration().await.datasource.configuration, serde_json::json!({ "path": "a" }));
 }
 
@@ -63,7 +67,9 @@ async fn only_tasks_of_running_jobs_are_claimed(book: Book) {
 
 async fn two_workers_never_get_the_same_task(book: Book) {
     let running = book.running(job("a")).await;
-    let units = (0..40).map(|i| listed(&format!("u{i}"), files("f", crate::PACK_OBJECTS_MAX as usize / 2 + 1))).collect();
+    let units = (0..40)
+        .map(|i| listed(&format!("u{i}"), files("f", crate::PACK_OBJECTS_MAX as usize / 2 + 1)))
+        .collect();
     running.list(units).await;
     assert_eq!(running.fan_out().await.classification_tasks, 40);
     let mut workers = Vec::new();
@@ -148,7 +154,10 @@ async fn a_data_source_runs_no_more_tasks_than_its_limit(book: Book) {
     assert_eq!(running.claim_by(running.worker, DiscoveryEnumerate).await, None);
     let done = packets.pop().unwrap();
     book.store().complete_enumeration(&done.claim).await.unwrap();
-    assert_eq!(book.store().claim_tasks(running.worker, GROUP, DiscoveryEnumerate, 10).await.unwrap().len(), 1);
+    assert_eq!(
+        book.store().claim_tasks(running.worker, GROUP, DiscoveryEnumerate, 10).await.unwrap().len(),
+        1
+    );
 }
 
 async fn a_full_data_source_does_not_hold_up_another(book: Book) {

@@ -4,6 +4,7 @@ use domesday_model::{ObjectKey, Reason, TaskType, UnitStatus};
 
 use super::book::*;
 use super::cases;
+use crate::error::StoreError;
 use crate::types::*;
 
 cases![
@@ -14,6 +15,7 @@ cases![
     a_unit_committed_twice_is_one_unit,
     a_staged_unit_is_invisible_until_committed,
     a_repeated_batch_is_harmless,
+    a_missing_batch_is_noticed,
     committing_a_staged_unit_twice_is_once,
     what_is_staged_tells_where_to_resume,
     staged_hashes_are_read_one_range_at_a_time,
@@ -28,8 +30,13 @@ cases![
 async fn a_unit_is_committed_with_its_records(book: Book) {
     let running = book.running(job("a")).await;
     let packet = running.enumeration().await;
-    let records =
-        vec![file("f"), dir("d"), sized("g", 5), skipped("s", Reason::Symlink), skipped("t", Reason::Symlink)];
+    let records = vec![
+        file("f"),
+        dir("d"),
+        sized("g", 5),
+        skipped("s", Reason::Symlink),
+        skipped("t", Reason::Symlink),
+    ];
     book.store().commit_units(&packet.claim, vec![listed("", records)]).await.unwrap();
     let summary = book.store().summary(running.master).await.unwrap();
     assert_eq!((summary.units, summary.objects_listed, summary.bytes_listed), (1, 2, FILE_SIZE + 5));
@@ -56,7 +63,10 @@ async fn a_failed_unit_is_named(book: Book) {
     assert_eq!(book.store().task_units(&packet.claim).await.unwrap()[0].status, UnitStatus::Failed);
     let problems = book.store().problems(running.master, 10).await.unwrap();
     assert_eq!(problems.len(), 1);
-    assert_eq!((problems[0].reason, problems[0].detail.as_str()), (Some(Reason::PermissionDenied), "permission denied"));
+    assert_eq!(
+        (problems[0].reason, problems[0].detail.as_str()),
+        (Some(Reason::PermissionDenied), "permission denied")
+    );
     assert_eq!(problems[0].datasource, packet.datasource.id);
     assert_eq!(book.store().summary(running.master).await.unwrap().failed, [(Reason::PermissionDenied, 1)]);
 }
@@ -89,7 +99,11 @@ async fn a_unit_committed_twice_is_one_unit(book: Book) {
     let late = failed("", Reason::Vanished, "gone");
     book.store().commit_units(&packet.claim, vec![late]).await.unwrap();
     let summary = book.store().summary(running.master).await.unwrap();
-    assert_eq!((summary.units, summary.objects_listed, summary.failed), (1, 2, vec![]), "the first one counts");
+    assert_eq!(
+        (summary.units, summary.objects_listed, summary.failed),
+        (1, 2, vec![]),
+        "the first one counts"
+    );
 }
 
 async fn a_staged_unit_is_invisible_until_committed(book: Book) {
@@ -99,7 +113,10 @@ async fn a_staged_unit_is_invisible_until_committed(book: Book) {
     let unit = store.stage_unit(&packet.claim, batch("", 0, files("a", 3))).await.unwrap();
     let mixed = vec![dir("d"), file("b"), skipped("s", Reason::Excluded)];
     assert_eq!(store.stage_unit(&packet.claim, batch("", 3, mixed)).await.unwrap(), unit);
-    assert_eq!(store.summary(running.master).await.unwrap(), JobSummary { tasks_open: 1, ..JobSummary::default() });
+    assert_eq!(
+        store.summary(running.master).await.unwrap(),
+        JobSummary { tasks_open: 1, ..JobSummary::default() }
+    );
     assert_eq!(running.fan_out().await, FanOutReport::default());
     assert_eq!(running.complete_job().await, None);
     store.commit_staged(&packet.claim, unit).await.unwrap();
@@ -129,6 +146,19 @@ async fn a_repeated_batch_is_harmless(book: Book) {
     store.commit_staged(&packet.claim, unit.unwrap()).await.unwrap();
     let summary = store.summary(running.master).await.unwrap();
     assert_eq!((summary.objects_listed, summary.skipped), (2, vec![(Reason::Excluded, 1)]));
+}
+
+async fn a_missing_batch_is_noticed(book: Book) {
+    let running = book.running(job("a")).await;
+    let packet = running.enumeration().await;
+    let store = book.store();
+    store.stage_unit(&packet.claim, batch("", 0, files("f", 2))).await.unwrap();
+    let gap = store.stage_unit(&packet.claim, batch("", 3, files("g", 1))).await.unwrap_err();
+    assert!(matches!(gap, StoreError::Gap { expected: 2, found: 3, .. }), "{gap}");
+    let gap = store.stage_unit(&packet.claim, batch("other", 1, files("g", 1))).await.unwrap_err();
+    assert!(matches!(gap, StoreError::Gap { expected: 0, found: 1, .. }), "{gap}");
+    let units = store.task_units(&packet.claim).await.unwrap();
+    assert_eq!((units.len(), units[0].records), (1, 2), "nothing was written");
 }
 
 async fn committing_a_staged_unit_twice_is_once(book: Book) {
@@ -219,7 +249,10 @@ async fn a_staged_unit_can_fail(book: Book) {
     let packet = running.enumeration().await;
     let store = book.store();
     store.stage_unit(&packet.claim, batch("", 0, files("f", 2))).await.unwrap();
-    store.commit_units(&packet.claim, vec![failed("", Reason::ReadError, "input/output error")]).await.unwrap();
+    store
+        .commit_units(&packet.claim, vec![failed("", Reason::ReadError, "input/output error")])
+        .await
+        .unwrap();
     let units = store.task_units(&packet.claim).await.unwrap();
     assert_eq!((units.len(), units[0].status), (1, UnitStatus::Failed));
     assert_eq!(store.summary(running.master).await.unwrap().objects_listed, 0);
@@ -260,7 +293,7 @@ async fn names_need_not_be_text(book: Book) {
     running.list(vec![listed("", vec![entry])]).await;
     running.fan_out().await;
     let packet = running.claim_by(running.worker, TaskType::DiscoveryEnumerate).await.unwrap();
-    assert_eq!(book.store().packet_containers(&packet).await.unwrap(), [odd.clone()]);
+    assert_eq!(book.store().packet_containers(&packet).await.unwrap(), std::slice::from_ref(&odd));
     let mut inside = file("");
     inside.name = b"\x80".to_vec();
     let unit = UnitListing { key: odd.clone(), outcome: UnitOutcome::Listed(vec![inside.clone()]) };

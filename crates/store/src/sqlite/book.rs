@@ -85,7 +85,12 @@ pub(super) fn connect(path: &Path, clock: &Arc<dyn Clock>, access: Access) -> Re
     };
     connection.set_prepared_statement_cache_capacity(STATEMENT_CACHE);
     let clock = Arc::clone(clock);
-    connection.create_scalar_function("now_ms", 0, FunctionFlags::SQLITE_UTF8, move |_| Ok(clock.now_ms()))?;
+    connection.create_scalar_function(
+        "now_ms",
+        0,
+        FunctionFlags::SQLITE_UTF8,
+        move |_| Ok(clock.now_ms()),
+    )?;
     match access {
         Access::Write => {
             connection.pragma_update(None, "journal_mode", "WAL")?;
@@ -159,7 +164,8 @@ pub(super) fn check_readable(connection: &Connection, known: &[Migration]) -> Re
 }
 
 fn applied(connection: &Connection) -> Result<Vec<Applied>> {
-    let mut statement = connection.prepare("SELECT version, checksum FROM schema_migrations ORDER BY version")?;
+    let mut statement =
+        connection.prepare("SELECT version, checksum FROM schema_migrations ORDER BY version")?;
     let rows = statement.query_map([], |row| Ok(Applied { version: row.get(0)?, checksum: row.get(1)? }))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }

@@ -11,7 +11,9 @@ impl From<rusqlite::Error> for StoreError {
             Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
                 StoreError::ReadOnly(error.to_string())
             }
-            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => StoreError::Damaged(error.to_string()),
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+                StoreError::Damaged(error.to_string())
+            }
             _ => StoreError::Backend(error.to_string()),
         }
     }

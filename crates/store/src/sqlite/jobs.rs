@@ -45,13 +45,15 @@ pub(super) fn submit(c: &Connection, job: &NewMasterJob) -> Result<()> {
             source.configuration.to_string(),
         ])?;
     }
-    let mut groups: Vec<&str> = job.configuration.datasources.iter().map(|source| source.node_group.as_str()).collect();
+    let mut groups: Vec<&str> =
+        job.configuration.datasources.iter().map(|source| source.node_group.as_str()).collect();
     groups.sort_unstable();
     groups.dedup();
     for group in groups {
         let mut configuration = job.configuration.clone();
         configuration.datasources.retain(|source| source.node_group == group);
-        let text = serde_json::to_string(&configuration).map_err(|error| StoreError::Backend(error.to_string()))?;
+        let text =
+            serde_json::to_string(&configuration).map_err(|error| StoreError::Backend(error.to_string()))?;
         c.prepare_cached(JOB)?.execute(params![job.id.0, group, text])?;
         results::event(c, JobId(c.last_insert_rowid()), "JobQueued", json!({ "node_group": group }))?;
     }
@@ -182,7 +184,11 @@ fn apply_commands(c: &Connection, job: OwnedJob) -> Result<Option<OwnedJob>> {
     let (status, pending) = Command::execute(job.status, &job.pending);
     if status == job.status {
         if pending != job.pending {
-            c.prepare_cached(SET_PENDING)?.execute(params![job.lease.job.0, job.lease.version, command_list(&pending)])?;
+            c.prepare_cached(SET_PENDING)?.execute(params![
+                job.lease.job.0,
+                job.lease.version,
+                command_list(&pending)
+            ])?;
         }
         return Ok(None);
     }
@@ -191,7 +197,8 @@ fn apply_commands(c: &Connection, job: OwnedJob) -> Result<Option<OwnedJob>> {
         c.prepare_cached(FAIL_UNITS)?.execute([job.lease.job.0])?;
     }
     // A resumed job is queued again, and an orchestrator starts it as it would a new one.
-    let pending = if status == JobStatus::Queued { [&[Command::Start], &pending[..]].concat() } else { pending };
+    let pending =
+        if status == JobStatus::Queued { [&[Command::Start], &pending[..]].concat() } else { pending };
     let lease = set_status(c, &job.lease, job.status, status, Some(&pending), None)?;
     Ok(Some(OwnedJob { lease, status, pending, ..job }))
 }
@@ -216,7 +223,9 @@ pub(super) fn complete_job(c: &Connection, lease: &JobLease) -> Result<Option<Jo
     const OUTCOME: &str = statement(FILE, "job_outcome");
     let job = fence(c, lease)?.owned;
     end_sessions(c, lease.job)?;
-    if job.status != JobStatus::Running || c.prepare_cached(OBSTACLES)?.query_row([lease.job.0], |row| row.get(0))? {
+    if job.status != JobStatus::Running
+        || c.prepare_cached(OBSTACLES)?.query_row([lease.job.0], |row| row.get(0))?
+    {
         return Ok(None);
     }
     let (enumerated, problems, first): (bool, bool, Option<String>) = c
@@ -225,7 +234,9 @@ pub(super) fn complete_job(c: &Connection, lease: &JobLease) -> Result<Option<Jo
     let (status, reason) = match (enumerated, problems) {
         (true, false) => (JobStatus::Completed, None),
         (true, true) => (JobStatus::PartiallyCompleted, None),
-        (false, _) => (JobStatus::Failed, Some(first.unwrap_or_else(|| "nothing could be enumerated".into()))),
+        (false, _) => {
+            (JobStatus::Failed, Some(first.unwrap_or_else(|| "nothing could be enumerated".into())))
+        }
     };
     set_status(c, lease, job.status, status, None, reason.as_deref())?;
     Ok(Some(status))
@@ -247,7 +258,9 @@ pub(super) fn start_sessions(c: &Connection, lease: &JobLease) -> Result<u64> {
         let id: i64 = c.prepare_cached(DATASOURCE)?.query_row([&source.name], |row| row.get(0))?;
         let session: Option<i64> = c
             .prepare_cached(SESSION)?
-            .query_row(params![lease.job.0, id, source.kind, source.configuration.to_string()], |row| row.get(0))
+            .query_row(params![lease.job.0, id, source.kind, source.configuration.to_string()], |row| {
+                row.get(0)
+            })
             .optional()?;
         let Some(session) = session else { continue };
         let root = tasks::NewTask {
@@ -273,7 +286,8 @@ fn end_sessions(c: &Connection, job: JobId) -> Result<()> {
     type Ended = (i64, String, bool, bool);
     let ended: Vec<Ended> = {
         let mut statement = c.prepare_cached(ENDED)?;
-        let rows = statement.query_map([job.0], |row| Ok((row.get(0)?, row.get(2)?, row.get(3)?, row.get(4)?)))?;
+        let rows =
+            statement.query_map([job.0], |row| Ok((row.get(0)?, row.get(2)?, row.get(3)?, row.get(4)?)))?;
         rows.collect::<rusqlite::Result<_>>()?
     };
     for (session, status, committed, failed) in ended {

@@ -113,7 +113,13 @@ impl SqliteStore {
         }
         book::check_readable(&connection, book::MIGRATIONS)?;
         let readers = Readers::new(path, clock);
-        Ok(SqliteStore { writer: None, readers, changes: tokio::sync::watch::channel(0).1, fence: tasks::FENCE, _lock: None })
+        Ok(SqliteStore {
+            writer: None,
+            readers,
+            changes: tokio::sync::watch::channel(0).1,
+            fence: tasks::FENCE,
+            _lock: None,
+        })
     }
 
     /// Time the writer has spent on transactions so far.

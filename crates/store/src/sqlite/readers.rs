@@ -59,7 +59,9 @@ impl Readers {
         tokio::task::spawn_blocking(move || {
             let _permit = permit;
             let mut emit = |row| rows.blocking_send(Ok(row)).is_ok();
-            if let Err(error) = pool.with(|connection| snapshot(connection, |connection| f(connection, &mut emit))) {
+            if let Err(error) =
+                pool.with(|connection| snapshot(connection, |connection| f(connection, &mut emit)))
+            {
                 let _ = rows.blocking_send(Err(error));
             }
         });

@@ -22,10 +22,15 @@ pub(super) fn summary(c: &Connection, master: MasterJobId) -> Result<JobSummary>
     (summary.units, summary.objects_listed, summary.bytes_listed) = c
         .prepare_cached(UNITS)?
         .query_row([master.0], |row| Ok((count(row, 0)?, count(row, 1)?, count(row, 2)?)))?;
-    (summary.objects_done, summary.nested_done, summary.bytes_done, summary.tasks_failed, summary.tasks_open) =
-        c.prepare_cached(TASKS)?.query_row([master.0], |row| {
-            Ok((count(row, 0)?, count(row, 1)?, count(row, 2)?, count(row, 3)?, count(row, 4)?))
-        })?;
+    (
+        summary.objects_done,
+        summary.nested_done,
+        summary.bytes_done,
+        summary.tasks_failed,
+        summary.tasks_open,
+    ) = c.prepare_cached(TASKS)?.query_row([master.0], |row| {
+        Ok((count(row, 0)?, count(row, 1)?, count(row, 2)?, count(row, 3)?, count(row, 4)?))
+    })?;
     each(c, SKIPS, master, |row| add(&mut summary.skipped, reason(row, 0)?, unsigned(row, 1)?))?;
     each(c, FAILED_UNITS, master, |row| add(&mut summary.failed, reason(row, 0)?, unsigned(row, 1)?))?;
     each(c, OBJECTS, master, |row| {
@@ -78,7 +83,10 @@ pub(super) fn problems(c: &Connection, master: MasterJobId, max: u32) -> Result<
                 nested: Location::parse_nested(&nested).ok_or_else(|| damaged("nested path"))?,
             },
             status: object_status(row, 3)?,
-            reason: reason.map(|reason| Reason::from_str(&reason)).transpose().map_err(|_| damaged("reason"))?,
+            reason: reason
+                .map(|reason| Reason::from_str(&reason))
+                .transpose()
+                .map_err(|_| damaged("reason"))?,
             detail: row.get(5)?,
         });
     }
@@ -125,5 +133,9 @@ fn reason(row: &rusqlite::Row<'_>, column: usize) -> Result<Reason> {
 
 fn object_status(row: &rusqlite::Row<'_>, column: usize) -> Result<ObjectStatus> {
     let text: String = row.get(column)?;
-    ObjectStatus::ALL.iter().copied().find(|status| status.as_str() == text).ok_or_else(|| damaged("object status"))
+    ObjectStatus::ALL
+        .iter()
+        .copied()
+        .find(|status| status.as_str() == text)
+        .ok_or_else(|| damaged("object status"))
 }

@@ -2,7 +2,7 @@
 //! transaction that completes the task. Events.
 
 use domesday_model::{
-    Category, DatasourceId, Fingerprint, FindingDraft, FindingId, JobId, Location, ObjectKey, ObjectReport,
+    Category, DatasourceId, FindingDraft, FindingId, Fingerprint, JobId, Location, ObjectKey, ObjectReport,
     ObjectStatus, Position, Reason, Score, Span, TaskId,
 };
 use rusqlite::{Connection, params};
@@ -166,7 +166,12 @@ pub(super) fn stage(c: &Connection, claim: &Claim, first_sequence: u64, batch: &
     const STAGE: &str = statement(FILE, "stage_result");
     for (sequence, result) in (first_sequence..).zip(staged(batch)) {
         let body = serde_json::to_string(&result).map_err(|error| StoreError::Backend(error.to_string()))?;
-        c.prepare_cached(STAGE)?.execute(params![claim.task.0, claim.claim.0, sequence.cast_signed(), body])?;
+        c.prepare_cached(STAGE)?.execute(params![
+            claim.task.0,
+            claim.claim.0,
+            sequence.cast_signed(),
+            body
+        ])?;
     }
     Ok(())
 }
@@ -224,7 +229,13 @@ pub(super) fn object(key: &ObjectKey, status: ObjectStatus, reason: Reason, deta
     ObjectReport { location, status, reason: Some(reason), detail: detail.to_owned(), overflow: 0 }
 }
 
-pub(super) fn insert_object(c: &Connection, task: FencedTask, id: TaskId, sequence: i64, report: &ObjectReport) -> Result<()> {
+pub(super) fn insert_object(
+    c: &Connection,
+    task: FencedTask,
+    id: TaskId,
+    sequence: i64,
+    report: &ObjectReport,
+) -> Result<()> {
     Staged::object(report).insert(c, task, id, sequence)
 }
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use domesday_model::{
-    ClaimId, DatasourceId, EnumerationSessionId, JobConfiguration, JobId, ObjectKey, ObjectStatus, ProcessId, Reason,
-    RecordKind, TaskId, TaskPayload, TaskType, VersionMarks,
+    ClaimId, DatasourceId, EnumerationSessionId, JobConfiguration, JobId, ObjectKey, ObjectStatus, ProcessId,
+    Reason, RecordKind, TaskId, TaskPayload, TaskType, VersionMarks,
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::json;
@@ -72,7 +72,8 @@ pub(super) struct NewTask {
 /// the split of a task, and by nothing else.
 pub(super) fn insert(c: &Connection, task: &NewTask) -> Result<TaskId> {
     const INSERT: &str = statement(FILE, "insert_task");
-    let payload = serde_json::to_string(&task.payload).map_err(|error| StoreError::Backend(error.to_string()))?;
+    let payload =
+        serde_json::to_string(&task.payload).map_err(|error| StoreError::Backend(error.to_string()))?;
     c.prepare_cached(INSERT)?.execute(params![
         task.job.0,
         task.datasource.0,
@@ -133,12 +134,14 @@ fn next_task(c: &Connection, job: i64, task_type: TaskType) -> Result<Option<i64
 fn claim_one(c: &Connection, worker: ProcessId, task: i64) -> Result<Option<WorkPacket>> {
     const CLAIM: &str = statement(FILE, "claim_task");
     const CONTEXT: &str = statement(FILE, "packet_context");
-    let claimed = c.prepare_cached(CLAIM)?.query_row(params![task, worker.0], |row| Ok(claimed_row(row))).optional()?;
+    let claimed =
+        c.prepare_cached(CLAIM)?.query_row(params![task, worker.0], |row| Ok(claimed_row(row))).optional()?;
     let Some(claimed) = claimed.transpose()? else { return Ok(None) };
     let (name, configuration): (String, String) = c
         .prepare_cached(CONTEXT)?
         .query_row(params![claimed.datasource, claimed.job.0], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let job: JobConfiguration = serde_json::from_str(&configuration).map_err(|_| damaged("job configuration"))?;
+    let job: JobConfiguration =
+        serde_json::from_str(&configuration).map_err(|_| damaged("job configuration"))?;
     let source = job.datasources.into_iter().find(|source| source.name == name);
     let source = source.ok_or_else(|| damaged("job configuration"))?;
     Ok(Some(WorkPacket {
@@ -190,7 +193,8 @@ pub(super) fn datasource_row(row: &Row<'_>) -> Result<Datasource> {
         id: DatasourceId(row.get(0)?),
         name: row.get(1)?,
         kind: row.get(2)?,
-        configuration: serde_json::from_str(&configuration).map_err(|_| damaged("data source configuration"))?,
+        configuration: serde_json::from_str(&configuration)
+            .map_err(|_| damaged("data source configuration"))?,
     })
 }
 
@@ -199,7 +203,8 @@ pub(super) fn records(c: &Connection, payload: &TaskPayload, kind: RecordKind) -
     const RECORDS: &str = statement(FILE, "packet_records");
     let ranges = match payload {
         TaskPayload::PathsToScan(paths) => {
-            let object = |key: &ObjectKey| PacketObject { key: key.clone(), size: 0, marks: VersionMarks::default() };
+            let object =
+                |key: &ObjectKey| PacketObject { key: key.clone(), size: 0, marks: VersionMarks::default() };
             return Ok(paths.iter().map(object).collect());
         }
         TaskPayload::UnitRanges(ranges) => ranges,
@@ -329,7 +334,8 @@ pub(super) fn reap(c: &Connection, node_group: &str, deadline: Duration) -> Resu
     const ABANDON: &str = statement(FILE, "abandon_task");
     let abandoned: Vec<Abandoned> = {
         let mut statement = c.prepare_cached(ABANDONED)?;
-        let rows = statement.query_map(params![node_group, millis(deadline)], |row| Ok(abandoned_row(row)))?;
+        let rows =
+            statement.query_map(params![node_group, millis(deadline)], |row| Ok(abandoned_row(row)))?;
         rows.map(|row| row?).collect::<Result<_>>()?
     };
     let mut report = ReapReport::default();

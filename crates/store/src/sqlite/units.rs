@@ -5,8 +5,8 @@
 //! visible. A crash anywhere leaves either no unit, a staging one to resume, or a committed one to skip.
 
 use domesday_model::{
-    BatchStatus, EnumerationSessionId, JobStatus, ObjectKey, Reason, RecordKind, TaskId, TaskPayload, TaskType, UnitId,
-    UnitRecord, UnitStatus,
+    BatchStatus, EnumerationSessionId, JobStatus, ObjectKey, Reason, RecordKind, TaskId, TaskPayload,
+    TaskType, UnitId, UnitRecord, UnitStatus,
 };
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::json;
@@ -93,7 +93,12 @@ pub(super) fn staged_hashes(c: &Connection, unit: UnitId, first_bytes: (u8, u8))
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-pub(super) fn commit(c: &Connection, claim: &Claim, task: FencedTask, listings: &[UnitListing]) -> Result<()> {
+pub(super) fn commit(
+    c: &Connection,
+    claim: &Claim,
+    task: FencedTask,
+    listings: &[UnitListing],
+) -> Result<()> {
     let (mut items, mut failed) = (0, 0);
     for listing in listings {
         match &listing.outcome {
@@ -127,8 +132,15 @@ pub(super) fn commit_one(c: &Connection, task: FencedTask, listing: &UnitListing
         UnitOutcome::Failed { reason, detail } => {
             let failed = Some((*reason, detail.as_str()));
             let done = FANNED_CONTAINERS | FANNED_OBJECTS;
-            if insert_unit(c, task, &listing.key, UnitStatus::Failed, failed, &Totals::default(), done)?.is_none() {
-                c.prepare_cached(FAIL_STAGING)?.execute(params![task.origin.0, listing.key.0, reason.as_str(), detail])?;
+            if insert_unit(c, task, &listing.key, UnitStatus::Failed, failed, &Totals::default(), done)?
+                .is_none()
+            {
+                c.prepare_cached(FAIL_STAGING)?.execute(params![
+                    task.origin.0,
+                    listing.key.0,
+                    reason.as_str(),
+                    detail
+                ])?;
             }
             Ok(())
         }
@@ -251,7 +263,15 @@ pub(super) fn stage(c: &Connection, claim: &Claim, task: FencedTask, batch: &Sta
     let totals = Totals::of(&batch.records);
     insert_records(c, unit, batch.first_sequence, &batch.records, &totals)?;
     add_totals(c, unit, &totals, batch.resume_point.as_deref())?;
-    record_batch(c, claim, task, BatchStatus::Succeeded, totals.records, &batch.key, batch.resume_point.as_deref())?;
+    record_batch(
+        c,
+        claim,
+        task,
+        BatchStatus::Succeeded,
+        totals.records,
+        &batch.key,
+        batch.resume_point.as_deref(),
+    )?;
     Ok(unit)
 }
 
@@ -300,7 +320,14 @@ fn record_batch(
     let status = BatchStatus::InProgress.transition(status)?;
     let checkpoint = json!({ "task": claim.task, "key": last, "resume_point": resume_point }).to_string();
     let error = (status != BatchStatus::Succeeded).then_some("some containers could not be listed");
-    c.prepare_cached(BATCH)?.execute(params![task.session.0, status.as_str(), checkpoint, items, items, error])?;
+    c.prepare_cached(BATCH)?.execute(params![
+        task.session.0,
+        status.as_str(),
+        checkpoint,
+        items,
+        items,
+        error
+    ])?;
     let id: i64 = c
         .prepare_cached(CHECKPOINT)?
         .query_row(params![format!("session:{}", task.session), checkpoint], |row| row.get(0))?;
@@ -330,7 +357,9 @@ pub(super) fn fan_out(c: &Connection, lease: &JobLease, policy: FanOutPolicy) ->
     sessions.dedup();
     let mut report = FanOutReport::default();
     for session in sessions {
-        let of_session = |bit: i64| waiting.iter().filter(move |unit| unit.session == session && unit.fanned_out & bit == 0);
+        let of_session = |bit: i64| {
+            waiting.iter().filter(move |unit| unit.session == session && unit.fanned_out & bit == 0)
+        };
         let containers: Vec<UnitTotals> = of_session(FANNED_CONTAINERS)
             .map(|unit| UnitTotals { items: unit.containers, bytes: 0, ..unit.totals })
             .collect();
@@ -338,7 +367,13 @@ pub(super) fn fan_out(c: &Connection, lease: &JobLease, policy: FanOutPolicy) ->
             .map(|unit| UnitTotals { items: unit.objects, bytes: unit.bytes, ..unit.totals })
             .collect();
         let mut stage = Stage { c, lease, session, policy, report: &mut report };
-        stage.cut(TaskType::DiscoveryEnumerate, &containers, CONTAINERS, FANNED_CONTAINERS, ENUMERATION_PRIORITY)?;
+        stage.cut(
+            TaskType::DiscoveryEnumerate,
+            &containers,
+            CONTAINERS,
+            FANNED_CONTAINERS,
+            ENUMERATION_PRIORITY,
+        )?;
         stage.cut(TaskType::Classification, &objects, OBJECTS, FANNED_OBJECTS, 0)?;
     }
     Ok(report)

@@ -49,7 +49,12 @@ impl Store for SqliteStore {
         self.write("release", move |c| jobs::release(c, role, id)).await
     }
 
-    async fn claim_job(&self, orchestrator: ProcessId, node_group: &str, lease: Duration) -> Result<Option<OwnedJob>> {
+    async fn claim_job(
+        &self,
+        orchestrator: ProcessId,
+        node_group: &str,
+        lease: Duration,
+    ) -> Result<Option<OwnedJob>> {
         let group = node_group.to_owned();
         self.write("claim_job", move |c| jobs::claim_job(c, orchestrator, &group, lease)).await
     }

@@ -207,6 +207,7 @@ fn repeat(error: &StoreError) -> StoreError {
         StoreError::ReadOnly(text) => StoreError::ReadOnly(text.clone()),
         StoreError::Damaged(text) => StoreError::Damaged(text.clone()),
         StoreError::CommitUnknown(text) => StoreError::CommitUnknown(text.clone()),
+        StoreError::Backend(text) => StoreError::Backend(text.clone()),
         other => StoreError::Backend(other.to_string()),
     }
 }

@@ -49,7 +49,7 @@ WHERE s.job_id = ?1
       WHERE t.job_id = s.job_id AND t.status IN ('PENDING', 'RUNNING') AND t.session_id = s.id
         AND t.type = 'DISCOVERY_ENUMERATE')
   AND NOT EXISTS (
-      SELECT 1 FROM task_units u
+      SELECT 1 FROM task_units u INDEXED BY task_units_to_fan_out
       WHERE u.job_id = s.job_id AND u.session_id = s.id AND u.status = 'COMMITTED' AND u.fanned_out & 1 = 0
         AND u.fanned_out < 3)
   AND NOT EXISTS (
@@ -141,7 +141,7 @@ WHERE task_id = ?1 AND status = 'STAGING';
 
 -- name: units_to_fan_out
 SELECT id, session_id, records, containers, objects, bytes, fanned_out
-FROM task_units
+FROM task_units INDEXED BY task_units_to_fan_out
 WHERE job_id = ?1 AND status = 'COMMITTED' AND fanned_out < 3
 ORDER BY id
 LIMIT ?2;

@@ -130,7 +130,9 @@ UPDATE jobs SET master_pending_commands = ?3 WHERE id = ?1 AND version = ?2;
 SELECT
     NOT EXISTS (SELECT 1 FROM enumeration_sessions WHERE job_id = ?1)
     OR EXISTS (SELECT 1 FROM task_units WHERE job_id = ?1 AND status = 'STAGING')
-    OR EXISTS (SELECT 1 FROM task_units WHERE job_id = ?1 AND status = 'COMMITTED' AND fanned_out < 3)
+    OR EXISTS (
+        SELECT 1 FROM task_units INDEXED BY task_units_to_fan_out
+        WHERE job_id = ?1 AND status = 'COMMITTED' AND fanned_out < 3)
     OR EXISTS (SELECT 1 FROM tasks WHERE job_id = ?1 AND status = 'PENDING')
     OR EXISTS (SELECT 1 FROM tasks WHERE job_id = ?1 AND status = 'RUNNING');
 

@@ -92,7 +92,7 @@ SELECT EXISTS (SELECT 1 FROM tasks WHERE id = ?1 AND claim_id = ?2 AND status = 
 -- name: abandoned_tasks
 SELECT t.id, t.job_id, t.datasource_id, t.session_id, t.origin_id, t.type, t.priority, t.payload, t.abandonments,
        t.claim_id
-FROM tasks t
+FROM tasks t INDEXED BY tasks_running
 JOIN jobs j ON j.id = t.job_id
 LEFT JOIN worker_sessions w ON w.id = t.worker_id
 WHERE t.status = 'RUNNING'
@@ -124,4 +124,4 @@ WHERE job_id = ?1 AND status IN ('PENDING', 'RUNNING');
 
 -- name: pending_count
 SELECT count(*) FROM (
-    SELECT 1 FROM tasks WHERE job_id = ?1 AND type = ?2 AND status = 'PENDING' LIMIT ?3);
+    SELECT 1 FROM tasks INDEXED BY tasks_pending WHERE job_id = ?1 AND type = ?2 AND status = 'PENDING' LIMIT ?3);

@@ -7,7 +7,8 @@
 use std::sync::Mutex;
 
 use domesday_model::{
-    Category, Fingerprint, FindingDraft, JobStatus, Location, ObjectReport, ObjectStatus, Position, Reason, Score, Span,
+    Category, FindingDraft, Fingerprint, JobStatus, Location, ObjectReport, ObjectStatus, Position, Reason,
+    Score, Span,
 };
 
 use super::super::book::{self, Access};
@@ -129,7 +130,10 @@ async fn a_killed_process_leaves_all_of_a_write_or_nothing() {
     drop(open(reference.path()));
     let states = Arc::new(Mutex::new(vec![state(reference.path())]));
     let note = Note { folder: reference.path().to_owned(), states: Arc::clone(&states) };
-    scenario(&SqliteStore::open(reference.path(), Options { hook: Some(Box::new(note)), ..options() }).unwrap()).await;
+    scenario(
+        &SqliteStore::open(reference.path(), Options { hook: Some(Box::new(note)), ..options() }).unwrap(),
+    )
+    .await;
     let states = states.lock().unwrap().clone();
     assert!(states.len() > 20, "every write was noted");
     let program = std::env::current_exe().unwrap();
@@ -151,8 +155,10 @@ async fn a_killed_process_leaves_all_of_a_write_or_nothing() {
 async fn run_until_killed() {
     let at = std::env::var(CRASH_AT).expect("the parent says when");
     let (write, stage) = at.split_once(':').unwrap();
-    let crash = Crash { write: write.parse().unwrap(), stage: STAGES[stage.parse::<usize>().unwrap()], begun: 0 };
-    let store = SqliteStore::open(&childs_folder(), Options { hook: Some(Box::new(crash)), ..options() }).unwrap();
+    let crash =
+        Crash { write: write.parse().unwrap(), stage: STAGES[stage.parse::<usize>().unwrap()], begun: 0 };
+    let store =
+        SqliteStore::open(&childs_folder(), Options { hook: Some(Box::new(crash)), ..options() }).unwrap();
     scenario(&store).await;
     panic!("the process was to end before the scenario does");
 }

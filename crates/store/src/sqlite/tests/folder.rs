@@ -24,7 +24,10 @@ async fn a_second_writer_is_refused_and_readers_are_not() {
     store.submit(request(MASTER)).await.unwrap();
     let Err(error) = SqliteStore::open(folder.path(), options()) else { panic!("two writers") };
     let StoreError::Locked(locked, pid) = &error else { panic!("{error}") };
-    assert_eq!((locked.as_str(), pid.as_str()), (&*folder.path().to_string_lossy(), &*std::process::id().to_string()));
+    assert_eq!(
+        (locked.as_str(), pid.as_str()),
+        (&*folder.path().to_string_lossy(), &*std::process::id().to_string())
+    );
     let reader = SqliteStore::open_for_reading(folder.path()).unwrap();
     assert_eq!(reader.master_jobs(10).await.unwrap().len(), 1);
     store.submit(request(MasterJobId([9; 16]))).await.unwrap();
@@ -70,7 +73,9 @@ fn something_else_is_not_a_book() {
     fs::write(folder.path().join(BOOK_FILE), "x".repeat(8_192)).unwrap();
     let Err(error) = SqliteStore::open(folder.path(), options()) else { panic!("not a book") };
     assert!(matches!(error, StoreError::Damaged(_)), "{error}");
-    let Err(error) = SqliteStore::open(&folder.path().join(BOOK_FILE), options()) else { panic!("not a folder") };
+    let Err(error) = SqliteStore::open(&folder.path().join(BOOK_FILE), options()) else {
+        panic!("not a folder")
+    };
     assert!(matches!(error, StoreError::ReadOnly(_)), "{error}");
 }
 
@@ -144,13 +149,17 @@ async fn a_full_disk_loses_nothing() {
         })
     };
     limit(PAGES_LEFT).await.unwrap();
-    let large = vec![listed("small", files("f", 1)), listed("large", files("a name that takes some room ", 20_000))];
+    let large =
+        vec![listed("small", files("f", 1)), listed("large", files("a name that takes some room ", 20_000))];
     for _ in 0..2 {
         let error = store.commit_units(&claim, large.clone()).await.unwrap_err();
         assert!(matches!(error, StoreError::DiskFull), "{error}");
         assert_eq!((store.summary(MASTER).await.unwrap(), store.events("test", 100).await.unwrap()), before);
     }
-    store.commit_units(&claim, vec![listed("little", files("f", 1))]).await.expect("what fits is still written");
+    store
+        .commit_units(&claim, vec![listed("little", files("f", 1))])
+        .await
+        .expect("what fits is still written");
     limit(1_000_000).await.unwrap();
     store.commit_units(&claim, large).await.unwrap();
     assert_eq!(store.summary(MASTER).await.unwrap().objects_listed, 10 + 1 + 1 + 20_000);

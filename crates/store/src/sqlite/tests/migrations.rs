@@ -25,7 +25,9 @@ fn older(folder: &Path, migrations: usize) {
 async fn an_older_book_is_upgraded_with_what_is_in_it() {
     let folder = tempfile::tempdir().unwrap();
     older(folder.path(), 2);
-    let Err(refused) = SqliteStore::open_for_reading(folder.path()) else { panic!("a reader cannot upgrade") };
+    let Err(refused) = SqliteStore::open_for_reading(folder.path()) else {
+        panic!("a reader cannot upgrade")
+    };
     assert!(refused.to_string().contains("older version"), "{refused}");
     for _ in 0..2 {
         let store = open(folder.path());
@@ -33,8 +35,9 @@ async fn an_older_book_is_upgraded_with_what_is_in_it() {
         assert_eq!((job.description.as_str(), job.created_at_ms), ("kept", 5));
         assert_eq!(store.events("test", 1).await.unwrap(), [], "the new tables are there");
     }
-    let count: i64 =
-        connect(folder.path()).query_row("SELECT count(*) FROM schema_migrations", [], |row| row.get(0)).unwrap();
+    let count: i64 = connect(folder.path())
+        .query_row("SELECT count(*) FROM schema_migrations", [], |row| row.get(0))
+        .unwrap();
     assert_eq!(count, MIGRATIONS.len() as i64);
 }
 
@@ -58,7 +61,10 @@ fn a_newer_book_is_refused() {
 #[test]
 fn a_changed_migration_is_refused() {
     for error in refusals("UPDATE schema_migrations SET checksum = 'x' WHERE version = 2") {
-        assert!(matches!(&error, StoreError::ChangedMigration { version: 2, name } if name == "enumeration"), "{error}");
+        assert!(
+            matches!(&error, StoreError::ChangedMigration { version: 2, name } if name == "enumeration"),
+            "{error}"
+        );
     }
 }
 

@@ -3,14 +3,15 @@
 mod crash;
 mod folder;
 mod migrations;
+mod rows;
 mod statements;
 mod writer;
 
 use std::process::Command;
 
 use domesday_model::{
-    DatasourceSpec, JobConfiguration, MasterJobId, ObjectKey, ProcessId, RecordKind, RuleSetHash, ScanOptions,
-    TaskType, UnitRecord, VersionMarks,
+    DatasourceSpec, JobConfiguration, MasterJobId, ObjectKey, ProcessId, RecordKind, RuleSetHash,
+    ScanOptions, TaskType, UnitRecord, VersionMarks,
 };
 
 use super::*;

@@ -2,11 +2,14 @@
 
 use std::sync::mpsc;
 
+use tokio::sync::Notify;
+
 use super::*;
 
-/// Holds the writer at the verb `gate` until it is opened, so that what comes meanwhile is one group;
-/// loses the answer of the verb it is told to.
+/// Holds the writer at the verb `gate` until it is opened, so that what comes meanwhile is one group; loses
+/// the answer of the verb it is told to.
 struct Gate {
+    held: Arc<Notify>,
     opened: mpsc::Receiver<()>,
     lose: Option<&'static str>,
 }
@@ -14,100 +17,111 @@ struct Gate {
 impl WriteHook for Gate {
     fn at(&mut self, verb: &'static str, stage: Stage) -> Fault {
         if verb == "gate" && stage == Stage::Begin {
+            self.held.notify_one();
             self.opened.recv().unwrap();
         }
         if self.lose == Some(verb) && stage == Stage::BeforeCommit { Fault::LoseAnswer } else { Fault::None }
     }
 }
 
-/// Two jobs submitted around a write of `verb` that does `middle`, all in one group; the three outcomes.
-async fn group(
-    store: &SqliteStore,
-    open: &mpsc::Sender<()>,
-    verb: &'static str,
-    middle: fn(&Connection) -> Result<()>,
-) -> [Result<()>; 3] {
-    let mut changes = store.changes();
-    let before = *changes.borrow_and_update();
-    let (gate, first, between, last, ()) = tokio::join!(
-        store.write("gate", |_| Ok(())),
-        store.submit(request(MasterJobId([1; 16]))),
-        store.write(verb, middle),
-        store.submit(request(MasterJobId([2; 16]))),
-        async { open.send(()).unwrap() },
-    );
-    gate.unwrap();
-    assert!(*changes.borrow() - before <= 1, "one group");
-    [first, between, last]
+struct Gated {
+    store: SqliteStore,
+    held: Arc<Notify>,
+    open: mpsc::Sender<()>,
 }
 
-fn gated(folder: &Path, lose: Option<&'static str>) -> (SqliteStore, mpsc::Sender<()>) {
-    let (open, opened) = mpsc::channel();
-    let hook: Box<dyn WriteHook> = Box::new(Gate { opened, lose });
-    (SqliteStore::open(folder, Options { hook: Some(hook), ..options() }).unwrap(), open)
+impl Gated {
+    fn new(folder: &Path, lose: Option<&'static str>) -> Gated {
+        let (held, (open, opened)) = (Arc::new(Notify::new()), mpsc::channel());
+        let hook: Box<dyn WriteHook> = Box::new(Gate { held: Arc::clone(&held), opened, lose });
+        let store = SqliteStore::open(folder, Options { hook: Some(hook), ..options() }).unwrap();
+        Gated { store, held, open }
+    }
+
+    /// Two jobs submitted around a write of `verb` that does `middle`, all in one group; the outcomes.
+    async fn group(&self, verb: &'static str, middle: fn(&Connection) -> Result<()>) -> [Result<()>; 3] {
+        let waiting = async {
+            self.held.notified().await;
+            tokio::join!(
+                self.store.submit(request(MasterJobId([1; 16]))),
+                self.store.write(verb, middle),
+                self.store.submit(request(MasterJobId([2; 16]))),
+                async { self.open.send(()).unwrap() },
+            )
+        };
+        let before = *self.store.changes().borrow();
+        let (gate, (first, between, last, ())) = tokio::join!(self.store.write("gate", |_| Ok(())), waiting);
+        gate.unwrap();
+        assert!(*self.store.changes().borrow() - before <= 1, "one group");
+        [first, between, last]
+    }
 }
 
 #[tokio::test]
 async fn a_verb_that_fails_does_not_disturb_its_neighbours() {
     let folder = tempfile::tempdir().unwrap();
-    let (store, open) = gated(folder.path(), None);
-    let [first, between, last] = group(&store, &open, "failing", |c| {
-        c.execute("INSERT INTO event_consumers VALUES ('half', 1)", [])?;
-        Err(StoreError::LostClaim(domesday_model::TaskId(7)))
-    })
-    .await;
+    let gated = Gated::new(folder.path(), None);
+    let [first, between, last] = gated
+        .group("failing", |c| {
+            c.execute("INSERT INTO event_consumers VALUES ('half', 1)", [])?;
+            Err(StoreError::LostClaim(domesday_model::TaskId(7)))
+        })
+        .await;
     assert!(first.is_ok() && last.is_ok());
     assert!(matches!(between, Err(StoreError::LostClaim(domesday_model::TaskId(7)))));
-    assert_eq!(store.master_jobs(10).await.unwrap().len(), 2);
+    assert_eq!(gated.store.master_jobs(10).await.unwrap().len(), 2);
     let half = "SELECT count(*) FROM event_consumers";
-    assert_eq!(store.read(|c| Ok(c.query_row(half, [], |row| row.get::<_, i64>(0))?)).await.unwrap(), 0);
+    assert_eq!(
+        gated.store.read(|c| Ok(c.query_row(half, [], |row| row.get::<_, i64>(0))?)).await.unwrap(),
+        0
+    );
 }
 
 #[tokio::test]
 async fn a_verb_that_ends_the_transaction_takes_the_group_with_it() {
     let folder = tempfile::tempdir().unwrap();
-    let (store, open) = gated(folder.path(), None);
-    // What SQLite itself does at some errors of the disk.
-    let [first, between, last] = group(&store, &open, "failing", |c| {
-        c.execute_batch("ROLLBACK")?;
-        Err(StoreError::DiskFull)
-    })
-    .await;
+    let gated = Gated::new(folder.path(), None);
+    // SQLite itself does this at some errors of the disk.
+    let [first, between, last] = gated
+        .group("failing", |c| {
+            c.execute_batch("ROLLBACK")?;
+            Err(StoreError::DiskFull)
+        })
+        .await;
     assert!(matches!(between, Err(StoreError::DiskFull)));
     for neighbour in [first, last] {
         assert!(neighbour.is_err_and(|error| error.is_retryable()), "nobody hears of success");
     }
-    assert_eq!(store.master_jobs(10).await.unwrap(), []);
-    store.submit(request(MASTER)).await.expect("the writer goes on");
+    assert_eq!(gated.store.master_jobs(10).await.unwrap(), []);
+    gated.store.submit(request(MASTER)).await.expect("the writer goes on");
 }
 
 #[tokio::test]
 async fn a_lost_connection_is_lost_for_the_whole_group() {
     let folder = tempfile::tempdir().unwrap();
-    let (store, open) = gated(folder.path(), Some("lost"));
-    for outcome in group(&store, &open, "lost", |_| Ok(())).await {
+    let gated = Gated::new(folder.path(), Some("lost"));
+    for outcome in gated.group("lost", |_| Ok(())).await {
         assert!(matches!(outcome, Err(StoreError::CommitUnknown(_))));
     }
-    assert_eq!(store.master_jobs(10).await.unwrap(), []);
+    assert_eq!(gated.store.master_jobs(10).await.unwrap(), []);
 }
 
+/// A caller that goes away does not undo its write, and neither does the end of the store.
 #[tokio::test]
 async fn writes_that_were_asked_for_are_finished_when_the_store_goes() {
     let folder = tempfile::tempdir().unwrap();
-    let (store, open) = gated(folder.path(), None);
-    let store = Arc::new(store);
-    let gate = tokio::spawn({
-        let store = Arc::clone(&store);
-        async move { store.write("gate", |_| Ok(())).await }
-    });
-    let submitted = tokio::spawn({
-        let store = Arc::clone(&store);
-        async move { store.submit(request(MASTER)).await }
-    });
-    tokio::task::yield_now().await;
+    let Gated { store, held, open } = Gated::new(folder.path(), None);
+    tokio::select! {
+        biased;
+        _ = store.write("gate", |_| Ok(())) => panic!("the gate is closed"),
+        () = held.notified() => {}
+    }
+    tokio::select! {
+        biased;
+        _ = store.submit(request(MASTER)) => panic!("the writer is held"),
+        () = std::future::ready(()) => {}
+    }
     open.send(()).unwrap();
-    gate.await.unwrap().unwrap();
-    submitted.await.unwrap().unwrap();
     drop(store);
     assert_eq!(super::open(folder.path()).master_jobs(10).await.unwrap().len(), 1);
 }

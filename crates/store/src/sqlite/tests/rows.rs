@@ -1,0 +1,99 @@
+//! What no verb shows yet: when a finding was seen, and the enumeration's own log.
+
+use std::time::Duration;
+
+use domesday_model::{
+    Category, FindingDraft, Fingerprint, JobStatus, Location, Position, ProcessId, Score, Span, TaskType,
+};
+
+use super::*;
+
+fn finding(score: u8) -> ResultBatch {
+    let finding = FindingDraft {
+        location: Arc::new(Location { key: ObjectKey::new(*b"f0"), nested: Vec::new() }),
+        rule: "rule".into(),
+        category: Category::Secret,
+        score: Score(score),
+        reasons: String::new(),
+        fingerprint: Fingerprint([5; 16]),
+        preview: "****".to_owned(),
+        span: Span { start: 0, end: 9 },
+        position: Position { line: 1, column: 1 },
+        decoding: Arc::from([]),
+    };
+    ResultBatch { findings: vec![finding], objects: Vec::new() }
+}
+
+/// Runs a job that finds the one thing there is.
+async fn survey(store: &SqliteStore, number: u8, score: u8) {
+    let (orchestrator, worker) = (ProcessId([number; 16]), ProcessId([number + 100; 16]));
+    for (id, role) in [(orchestrator, Role::Orchestrator), (worker, Role::Worker)] {
+        store.register(&Process { id, role, node_group: GROUP.to_owned() }, LEASE).await.unwrap();
+    }
+    store.submit(request(MasterJobId([number; 16]))).await.unwrap();
+    let lease = store.claim_job(orchestrator, GROUP, LEASE).await.unwrap().unwrap().lease;
+    store.start_sessions(&lease).await.unwrap();
+    let root = claim(store, worker, TaskType::DiscoveryEnumerate).await;
+    store.commit_units(&root, vec![listed("", files("f", 1))]).await.unwrap();
+    store.complete_enumeration(&root).await.unwrap();
+    store.fan_out(&lease, FanOutPolicy { ready_low: 1 }).await.unwrap();
+    let task = claim(store, worker, TaskType::Classification).await;
+    store.complete_classification(&task, 0, finding(score), TaskTotals::default()).await.unwrap();
+    assert_eq!(store.complete_job(&lease).await.unwrap(), Some(JobStatus::Completed));
+}
+
+#[tokio::test]
+async fn a_finding_lives_across_jobs() {
+    const DAY: Duration = Duration::from_secs(86_400);
+    let folder = tempfile::tempdir().unwrap();
+    let clock = Arc::new(ManualClock::new(0));
+    let options = Options { clock: Arc::clone(&clock) as Arc<dyn Clock>, ..Options::default() };
+    let store = SqliteStore::open(folder.path(), options).unwrap();
+    for (number, score) in [(1, 60), (2, 80), (3, 70)] {
+        survey(&store, number, score).await;
+        clock.advance(DAY);
+    }
+    let sql = "SELECT count(*), min(first_seen), max(last_seen), max(score), min(status) FROM findings";
+    let row = store
+        .read(move |c| {
+            Ok(c.query_row(sql, [], |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?, r.get(3)?, r.get(4)?)))?)
+        })
+        .await
+        .unwrap();
+    let expected: (i64, i64, i64, i64, String) = (1, 0, 2 * DAY.as_millis() as i64, 80, "OPEN".to_owned());
+    assert_eq!(row, expected);
+}
+
+#[tokio::test]
+async fn every_commit_of_an_enumeration_is_a_batch_with_its_checkpoint() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let (_, _, claim) = root(&store).await;
+    let failed = UnitOutcome::Failed { reason: domesday_model::Reason::Vanished, detail: "gone".to_owned() };
+    let failed = UnitListing { key: ObjectKey::new(*b"x"), outcome: failed };
+    store.commit_units(&claim, vec![listed("u", files("f", 3)), listed("v", files("f", 2))]).await.unwrap();
+    store.commit_units(&claim, vec![listed("w", vec![]), failed.clone()]).await.unwrap();
+    store.commit_units(&claim, vec![UnitListing { key: ObjectKey::new(*b"y"), ..failed }]).await.unwrap();
+    let batch = StageBatch {
+        key: ObjectKey::new(*b"z"),
+        first_sequence: 0,
+        records: files("g", 4),
+        resume_point: Some("page 2".to_owned()),
+    };
+    store.stage_unit(&claim, batch.clone()).await.unwrap();
+    store.stage_unit(&claim, batch).await.unwrap();
+    let (batches, checkpoint) = store
+        .read(|c| {
+            let mut statement = c.prepare("SELECT status, items_processed FROM enumeration_batches ORDER BY id")?;
+            let batches = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            let batches = batches.collect::<rusqlite::Result<Vec<(String, i64)>>>()?;
+            let sql = "SELECT data FROM checkpoints JOIN enumeration_sessions s ON s.last_checkpoint = checkpoints.id";
+            Ok((batches, c.query_row(sql, [], |row| row.get::<_, String>(0))?))
+        })
+        .await
+        .unwrap();
+    let batches: Vec<_> = batches.iter().map(|(status, items)| (status.as_str(), *items)).collect();
+    assert_eq!(batches, [("SUCCEEDED", 5), ("PARTIALLY_COMPLETED", 0), ("FAILED", 0), ("SUCCEEDED", 4)]);
+    let checkpoint: serde_json::Value = serde_json::from_str(&checkpoint).unwrap();
+    assert_eq!(checkpoint, serde_json::json!({ "task": claim.task, "key": "z", "resume_point": "page 2" }));
+}
