@@ -1,4 +1,5 @@
 //! The conformance suite on the embedded store, and the proof that it would notice a missing fence.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::panic::AssertUnwindSafe;
 use std::path::Path;

@@ -16,6 +16,7 @@ cases![
     cancel_ends_a_paused_job,
     cancel_outranks_pause,
     a_command_appended_while_another_executes_is_not_lost,
+    commands_appended_at_once_are_all_kept,
     a_queued_job_to_be_cancelled_is_not_claimed,
     a_pause_of_a_queued_job_waits_for_its_start,
     a_pause_that_an_owner_left_is_finished_by_the_next,
@@ -122,6 +123,22 @@ async fn a_command_appended_while_another_executes_is_not_lost(book: Book) {
     assert_eq!(book.store().settle_job(&running.lease).await.unwrap(), Some(JobStatus::Paused));
     assert_eq!(book.store().execute_unowned_commands(GROUP).await.unwrap(), 1, "RESUME was kept");
     assert_eq!(book.status(running.master).await, JobStatus::Queued);
+}
+
+async fn commands_appended_at_once_are_all_kept(book: Book) {
+    let running = book.running(job("a")).await;
+    let mut appends = Vec::new();
+    for _ in 0..20 {
+        let (book, master) = (book.clone(), running.master);
+        appends.push(tokio::spawn(async move {
+            book.store().append_command(master, Command::Pause).await.unwrap()
+        }));
+    }
+    for append in appends {
+        append.await.unwrap();
+    }
+    let renewed = book.store().renew_jobs(running.orchestrator, LEASE).await.unwrap();
+    assert_eq!(renewed[0].pending, [Command::Pause; 20]);
 }
 
 async fn a_queued_job_to_be_cancelled_is_not_claimed(book: Book) {

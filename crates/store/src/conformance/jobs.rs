@@ -14,6 +14,7 @@ cases![
     unfinished_finds_the_same_request,
     master_jobs_come_newest_first,
     a_job_has_one_owner,
+    many_claim_at_once_and_one_gets_the_job,
     jobs_are_claimed_oldest_first,
     an_expired_owner_is_replaced,
     a_released_owner_is_replaced_at_once,
@@ -95,6 +96,26 @@ async fn a_job_has_one_owner(book: Book) {
     assert!(book.claim_job(first).await.is_some());
     assert_eq!(book.claim_job(second).await, None);
     assert_eq!(book.store().renew_jobs(second, LEASE).await.unwrap(), []);
+}
+
+async fn many_claim_at_once_and_one_gets_the_job(book: Book) {
+    const JOBS: usize = 5;
+    for _ in 0..JOBS {
+        book.submit(job("a")).await;
+    }
+    let mut claims = Vec::new();
+    for _ in 0..4 * JOBS {
+        let (book, orchestrator) = (book.clone(), book.orchestrator().await);
+        claims.push(tokio::spawn(async move { book.claim_job(orchestrator).await }));
+    }
+    let mut jobs = Vec::new();
+    for claim in claims {
+        jobs.extend(claim.await.unwrap().map(|owned| owned.lease.job));
+    }
+    let claimed = jobs.len();
+    jobs.sort_unstable();
+    jobs.dedup();
+    assert_eq!((claimed, jobs.len()), (JOBS, JOBS));
 }
 
 async fn jobs_are_claimed_oldest_first(book: Book) {

@@ -19,6 +19,7 @@ cases![
     progress_keeps_a_task,
     only_the_own_group_is_reaped,
     reaping_twice_is_once,
+    a_completion_and_the_reaper_exclude_each_other,
     after_two_abandonments_a_task_is_split,
     halves_cover_the_whole_and_skip_what_was_committed,
     halves_resume_what_was_staged,
@@ -102,6 +103,22 @@ async fn reaping_twice_is_once(book: Book) {
     assert_eq!(reap(&book).await, ReapReport::default());
 }
 
+/// Both at once: the task is done, or it is someone else's; never both, never neither.
+async fn a_completion_and_the_reaper_exclude_each_other(book: Book) {
+    for round in 0..10 {
+        let running = book.running(job("a").group(&format!("{round}"))).await;
+        let claim = running.enumeration().await.claim;
+        book.store().release(Role::Worker, running.worker).await.unwrap();
+        let (reaping, completing) = (book.store(), book.store());
+        let group = running.group.clone();
+        let reaped = tokio::spawn(async move { reaping.reap_tasks(&group, DEADLINE).await.unwrap() });
+        let completed = tokio::spawn(async move { completing.complete_enumeration(&claim).await });
+        let (reaped, completed) = (reaped.await.unwrap(), completed.await.unwrap());
+        let done = book.store().is_done(&claim).await.unwrap();
+        assert_eq!((completed.is_ok(), reaped.returned), (done, u64::from(!done)));
+    }
+}
+
 /// Claims and abandons the next task of a type.
 async fn abandon(running: &mut Running, task_type: TaskType) -> ReapReport {
     running.claim_by(running.worker, task_type).await.expect("a task is pending");
@@ -113,7 +130,11 @@ async fn after_two_abandonments_a_task_is_split(book: Book) {
     running.list(vec![listed("u", files("f", 3)), listed("v", files("f", 2))]).await;
     running.fan_out().await;
     assert_eq!(abandon(&mut running, Classification).await, RETURNED);
-    assert_eq!(abandon(&mut running, Classification).await, SPLIT);
+    let whole = running.classification().await;
+    assert_eq!(running.abandon().await, SPLIT);
+    let late = book.store().stage_results(&whole.claim, 0, findings(vec![finding("u/f0", "r")])).await;
+    assert!(late.is_err_and(|error| error.is_lost()));
+    assert!(!book.store().is_done(&whole.claim).await.unwrap());
     let mut keys = Vec::new();
     for _ in 0..2 {
         let packet = running.classification().await;

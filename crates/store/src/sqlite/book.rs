@@ -36,9 +36,18 @@ pub(super) enum Access {
     Read,
 }
 
-/// Takes the state folder's lock, making the folder (mode 0700) if need be. The lock goes with the
-/// returned file, and with the process, however it ends.
-pub(super) fn lock(folder: &Path) -> Result<File> {
+/// The right to write to a state folder; it goes with the process, however that ends.
+pub(super) struct Lock(File);
+
+impl Drop for Lock {
+    /// Closing the file is not enough: a child that is just being started still has a copy of it.
+    fn drop(&mut self) {
+        let _ = flock(&self.0, FlockOperation::Unlock);
+    }
+}
+
+/// Takes the state folder's lock, making the folder (mode 0700) if need be.
+pub(super) fn lock(folder: &Path) -> Result<Lock> {
     let unwritable = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::StorageFull => StoreError::DiskFull,
         _ => StoreError::ReadOnly(format!("{}: {error}", folder.display())),
@@ -62,9 +71,10 @@ pub(super) fn lock(folder: &Path) -> Result<File> {
         let holder = if holder.trim().is_empty() { "unknown" } else { holder.trim() };
         return Err(StoreError::Locked(folder.display().to_string(), holder.to_owned()));
     }
-    file.set_len(0).and_then(|()| file.rewind()).map_err(unwritable)?;
-    writeln!(file, "{}", std::process::id()).map_err(unwritable)?;
-    Ok(file)
+    let mut lock = Lock(file);
+    lock.0.set_len(0).and_then(|()| lock.0.rewind()).map_err(unwritable)?;
+    writeln!(lock.0, "{}", std::process::id()).map_err(unwritable)?;
+    Ok(lock)
 }
 
 /// A connection with the book's settings and its clock.

@@ -21,7 +21,6 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -69,7 +68,7 @@ pub struct SqliteStore {
     changes: tokio::sync::watch::Receiver<u64>,
     fence: Fence,
     /// Held for as long as this process may write.
-    _lock: Option<File>,
+    _lock: Option<book::Lock>,
 }
 
 /// Which statement stands before every write of results.
