@@ -102,6 +102,8 @@ pub struct JobConfiguration {
     /// Hex of the rule set's content hash; the rules themselves are in `rule_sets`.
     pub rule_set: String,
     pub options: ScanOptions,
+    /// Id of the key that all fingerprints of the job are made with; the key itself is a credential.
+    pub fingerprint_key: String,
 }
 
 impl std::str::FromStr for Command {

@@ -1,5 +1,6 @@
 //! What goes into the verbs and comes out of them.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use domesday_model::{
@@ -129,6 +130,8 @@ pub struct StageBatch {
 pub struct ResultBatch {
     pub findings: Vec<FindingDraft>,
     pub objects: Vec<ObjectReport>,
+    /// Which version of each object with findings was read, by its key.
+    pub versions: BTreeMap<ObjectKey, VersionMarks>,
 }
 
 impl ResultBatch {

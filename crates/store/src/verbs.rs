@@ -35,7 +35,8 @@ pub trait Store: Send + Sync {
 
     // ── the orchestrator ───────────────────────────────────────────────────────────────────────
 
-    /// TaskAssigner: takes the oldest QUEUED job of the group, or one whose owner's lease expired.
+    /// TaskAssigner: takes the oldest QUEUED job of the group, or one whose owner's lease expired. An
+    /// orchestrator whose own lease expired gets nothing.
     async fn claim_job(
         &self,
         orchestrator: ProcessId,

@@ -32,10 +32,11 @@ pub(super) async fn classify(worker: &Worker, packet: &WorkPacket, mut halt: Sto
     let scanner = worker.rules.scanner(worker.store.as_ref(), packet.rule_set).await;
     let scanner = scanner.map_err(|error| PacketError::Permanent(error.to_string()))?;
     let (sink, mut results) = Sink::new();
-    let source = PacketSource { connector, objects, source_id: packet.datasource.id.0 };
+    let source = Arc::new(PacketSource { connector, objects, source_id: packet.datasource.id.0 });
     let options = packet_options(&packet.options);
-    let handle = worker.core.submit(Packet { source: Arc::new(source), sink: Arc::new(sink), scanner, options });
-    let mut staging = Staging { worker, packet, batch: ResultBatch::default(), sequence: 0 };
+    let handle = worker.core.submit(Packet { source: Arc::clone(&source) as _, sink: Arc::new(sink), scanner, options });
+    let mut staging =
+        Staging { worker, packet, source: &source, batch: ResultBatch::default(), sequence: 0 };
     let mut cancelled = false;
     let totals = loop {
         let message = tokio::select! {
@@ -49,7 +50,7 @@ pub(super) async fn classify(worker: &Worker, packet: &WorkPacket, mut halt: Sto
         match message {
             Some(Message::Findings(findings)) => {
                 Progress::add(&worker.progress.findings, findings.len() as u64);
-                staging.batch.findings.extend(findings);
+                staging.add(findings);
             }
             Some(Message::Object(report)) => staging.batch.objects.push(report),
             Some(Message::Done(totals)) => break totals,
@@ -95,12 +96,23 @@ pub(crate) fn packet_options(options: &ScanOptions) -> PacketOptions {
 struct Staging<'a> {
     worker: &'a Worker,
     packet: &'a WorkPacket,
+    source: &'a PacketSource,
     batch: ResultBatch,
     /// How many results were staged before the batch.
     sequence: u64,
 }
 
 impl Staging<'_> {
+    /// Adds the findings of one object, with the version of it that was listed.
+    fn add(&mut self, findings: Vec<FindingDraft>) {
+        if let Some(key) = findings.first().map(|finding| &finding.location.key)
+            && let Some(object) = self.source.objects.iter().find(|object| object.key == *key)
+        {
+            self.batch.versions.insert(key.clone(), object.marks);
+        }
+        self.batch.findings.extend(findings);
+    }
+
     async fn stage_if_full(&mut self) -> Result<(), PacketError> {
         if self.batch.len() < RESULT_BATCH_MAX {
             return Ok(());

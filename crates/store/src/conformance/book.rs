@@ -272,6 +272,7 @@ impl JobBuilder {
                 datasources: self.sources,
                 rule_set: RULES.to_string(),
                 options: ScanOptions::default(),
+                fingerprint_key: "0a1b2c3d".into(),
             },
         }
     }
@@ -344,9 +345,9 @@ pub(super) fn report(object: &str, status: ObjectStatus, reason: Option<Reason>)
 }
 
 pub(super) fn findings(findings: Vec<FindingDraft>) -> ResultBatch {
-    ResultBatch { findings, objects: Vec::new() }
+    ResultBatch { findings, ..ResultBatch::default() }
 }
 
 pub(super) fn objects(objects: Vec<ObjectReport>) -> ResultBatch {
-    ResultBatch { findings: Vec::new(), objects }
+    ResultBatch { objects, ..ResultBatch::default() }
 }

@@ -3,7 +3,7 @@
 
 use domesday_model::{
     Category, DatasourceId, FindingDraft, FindingId, Fingerprint, JobId, Location, ObjectKey, ObjectReport,
-    ObjectStatus, Position, Reason, Score, Span, TaskId,
+    ObjectStatus, Position, Reason, Score, Span, TaskId, VersionMarks,
 };
 use rusqlite::{Connection, params};
 use serde::{Deserialize, Serialize};
@@ -32,6 +32,7 @@ enum Staged {
         span: (u64, u64),
         position: (u64, u64),
         decoding: String,
+        version: Option<String>,
     },
     Object {
         key: ObjectKey,
@@ -51,7 +52,7 @@ pub(super) fn decoding_steps(column: &str) -> Vec<String> {
 }
 
 impl Staged {
-    fn finding(draft: &FindingDraft) -> Staged {
+    fn finding(draft: &FindingDraft, version: Option<&VersionMarks>) -> Staged {
         Staged::Finding {
             key: draft.location.key.clone(),
             nested: ObjectKey(draft.location.nested_bytes()),
@@ -64,6 +65,7 @@ impl Staged {
             span: (draft.span.start, draft.span.end),
             position: (draft.position.line, draft.position.column),
             decoding: draft.decoding.join(DECODING_SEPARATOR),
+            version: version.map(|marks| format!("{}:{}:{}", marks.mtime_ns, marks.ctime_ns, marks.inode)),
         }
     }
 
@@ -95,6 +97,7 @@ impl Staged {
                 span,
                 position,
                 decoding,
+                version,
             } => {
                 let finding = finding_id(task.datasource, key, nested, rule, fingerprint);
                 c.prepare_cached(FINDING)?.execute(params![
@@ -120,6 +123,7 @@ impl Staged {
                     position.0.cast_signed(),
                     position.1.cast_signed(),
                     decoding,
+                    version,
                 ])?;
             }
             Staged::Object { key, nested, status, reason, detail, overflow } => {
@@ -159,7 +163,8 @@ fn finding_id(
 }
 
 fn staged(batch: &ResultBatch) -> impl Iterator<Item = Staged> + '_ {
-    batch.findings.iter().map(Staged::finding).chain(batch.objects.iter().map(Staged::object))
+    let finding = |draft| Staged::finding(draft, batch.versions.get(&draft.location.key));
+    batch.findings.iter().map(finding).chain(batch.objects.iter().map(Staged::object))
 }
 
 pub(super) fn stage(c: &Connection, claim: &Claim, first_sequence: u64, batch: &ResultBatch) -> Result<()> {

@@ -39,6 +39,8 @@ CREATE TABLE finding_occurrences (
     line       INTEGER NOT NULL,
     column     INTEGER NOT NULL,
     decoding   TEXT    NOT NULL,
+    -- Version marks of the outermost object as it was listed; NULL where the kind of source has none.
+    content_version TEXT,
     PRIMARY KEY (job_id, task_id, sequence)
 ) STRICT, WITHOUT ROWID;
 

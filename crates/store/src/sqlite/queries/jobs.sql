@@ -71,7 +71,8 @@ UPDATE orchestrators SET lease_expiry = 0 WHERE lease_expiry > 0;
 UPDATE jobs SET orchestrator_lease_expiry = 0 WHERE orchestrator_lease_expiry > 0;
 
 -- The owner of a QUEUED job is whoever gets here first; a job whose owner's lease expired goes over
--- in whatever state it is. START is cleared by the same statement.
+-- in whatever state it is. START is cleared by the same statement. An orchestrator whose own lease
+-- expired gets nothing.
 -- name: claim_job
 UPDATE jobs
 SET status = CASE status WHEN 'QUEUED' THEN 'RUNNING' ELSE status END,
@@ -89,6 +90,7 @@ WHERE id = (
       AND NOT (status = 'QUEUED' AND master_pending_commands LIKE '%CANCEL%')
     ORDER BY priority DESC, id
     LIMIT 1)
+  AND EXISTS (SELECT 1 FROM orchestrators WHERE id = ?1 AND lease_expiry > now_ms())
 RETURNING id, version, master_job_id, status, master_pending_commands;
 
 -- name: renew_jobs

@@ -28,8 +28,9 @@ ON CONFLICT (id) DO UPDATE SET last_seen = excluded.last_seen, score = max(score
 
 -- name: insert_occurrence
 INSERT INTO finding_occurrences
-    (job_id, task_id, sequence, finding_id, score, reasons, span_start, span_end, line, column, decoding)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11);
+    (job_id, task_id, sequence, finding_id, score, reasons, span_start, span_end, line, column, decoding,
+     content_version)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12);
 
 -- name: insert_object_scan
 INSERT INTO object_scans (job_id, task_id, sequence, object_key, nested_path, status, reason, detail, overflow)

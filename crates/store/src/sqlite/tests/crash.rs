@@ -89,7 +89,7 @@ fn results() -> ResultBatch {
         detail: String::new(),
         overflow: 0,
     };
-    ResultBatch { findings: vec![finding], objects: vec![object] }
+    ResultBatch { findings: vec![finding], objects: vec![object], ..ResultBatch::default() }
 }
 
 /// Notes the state of the book after each COMMIT.

@@ -44,6 +44,7 @@ fn request(id: MasterJobId) -> NewMasterJob {
         datasources: vec![source],
         rule_set: RuleSetHash([0; 16]).to_string(),
         options: ScanOptions::default(),
+        fingerprint_key: "0a1b2c3d".to_owned(),
     };
     NewMasterJob { id, request_key: [0; 16], description: "a job".to_owned(), configuration }
 }
