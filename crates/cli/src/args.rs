@@ -11,8 +11,10 @@ use crate::output::Format;
 /// Finds secrets and personal, payment and health data, and proves that nothing was missed.
 #[derive(Parser)]
 #[command(name = "domesday", version, max_term_width = 100)]
-#[command(after_help = "Exit codes: 0 complete and clean, 1 complete with findings, 2 wrong usage or fatal error,\n\
-    3 ended incomplete (something could not be read, or it was interrupted).")]
+#[command(
+    after_help = "Exit codes: 0 complete and clean, 1 complete with findings, 2 wrong usage or fatal error,\n\
+    3 ended incomplete (something could not be read, or it was interrupted)."
+)]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
@@ -29,6 +31,8 @@ pub enum Command {
     Findings(FindingsArgs),
     /// List the scans in the book
     Jobs(JobsArgs),
+    /// List what a scan could not read, or not whole, and why
+    Problems(ProblemsArgs),
     /// List, show or check rules
     Rules(RulesArgs),
 }
@@ -38,7 +42,7 @@ pub enum Command {
     domesday scan .                                   scan this folder\n  \
     domesday scan src config --exclude '*.lock'       two folders, lock files left out\n  \
     git diff | domesday scan -                        scan what is piped in\n  \
-    domesday scan . --format sarif --output out.sarif for a code scanning service\n\n\
+    domesday scan . --format sarif -o out.sarif       for a code scanning service\n\n\
     A scan that was interrupted, even by kill -9, goes on when the same command is run again.")]
 pub struct ScanArgs {
     /// Folders and files to scan; `-` is standard input
@@ -128,6 +132,21 @@ pub struct JobsArgs {
 }
 
 #[derive(Args)]
+pub struct ProblemsArgs {
+    /// The scan to show, by its id or the beginning of it [default: the newest]
+    #[arg(long, value_name = "ID")]
+    pub job: Option<String>,
+    /// How many, in the order of their names
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    pub max: u32,
+    /// JSON instead of a table [default when piped]
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub state: StateArgs,
+}
+
+#[derive(Args)]
 pub struct RulesArgs {
     #[command(subcommand)]
     pub command: RulesCommand,
@@ -178,7 +197,8 @@ impl From<LevelArg> for Level {
 
 /// `123`, `10K`, `50M`, `2G`, `1T`: powers of 1024.
 fn parse_size(text: &str) -> Result<u64, String> {
-    let wrong = || format!("`{text}` is not a size: write a number of bytes, or one with K, M, G or T behind it");
+    let wrong =
+        || format!("`{text}` is not a size: write a number of bytes, or one with K, M, G or T behind it");
     let (digits, shift) = match text.as_bytes().last() {
         Some(b'k' | b'K') => (&text[..text.len() - 1], 10),
         Some(b'm' | b'M') => (&text[..text.len() - 1], 20),

@@ -10,6 +10,9 @@ mod rules;
 mod signals;
 mod state;
 
+use std::fmt;
+use std::io::Write;
+use std::panic::{PanicHookInfo, catch_unwind};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -36,24 +39,47 @@ impl From<Exit> for ExitCode {
 }
 
 fn main() -> ExitCode {
+    std::panic::set_hook(Box::new(report_panic));
     let cli = Cli::parse();
     if let Some(level) = cli.log {
         tracing_subscriber::fmt().with_writer(std::io::stderr).with_max_level(level).with_ansi(false).init();
     }
-    let ended = match cli.command {
-        Command::Scan(args) => commands::scan::run(&args),
-        Command::Findings(args) => commands::findings::run(&args),
-        Command::Jobs(args) => commands::jobs::run(&args),
-        Command::Rules(args) => commands::rules::run(&args),
-    };
+    // A panic was reported where it happened; it must not end in a code of its own.
+    let Ok(ended) = catch_unwind(|| run(&cli.command)) else { return Exit::Fatal.into() };
     match ended {
         Ok(exit) => exit.into(),
-        // Whoever reads our output has seen enough, as in `domesday findings | head`.
-        Err(error) if is_broken_pipe(&error) => Exit::Clean.into(),
+        // Whoever reads our output has seen enough, as in `domesday findings | head`; what they have not
+        // seen may hold findings, so this is not a clean end.
+        Err(error) if is_broken_pipe(&error) => Exit::Incomplete.into(),
         Err(error) => {
-            eprintln!("domesday: {error:#}");
+            say(format_args!("{error:#}"));
             Exit::Fatal.into()
         }
+    }
+}
+
+fn run(command: &Command) -> anyhow::Result<Exit> {
+    match command {
+        Command::Scan(args) => commands::scan::run(args),
+        Command::Findings(args) => commands::findings::run(args),
+        Command::Jobs(args) => commands::jobs::run(args),
+        Command::Problems(args) => commands::problems::run(args),
+        Command::Rules(args) => commands::rules::run(args),
+    }
+}
+
+/// A line to the user, on standard error. Nobody may be there to read it: that is no error.
+pub fn say(line: fmt::Arguments<'_>) {
+    let _ = writeln!(std::io::stderr(), "domesday: {line}");
+}
+
+/// Where a panic was, and not its words: they may quote what was being read.
+fn report_panic(panic: &PanicHookInfo<'_>) {
+    match panic.location() {
+        Some(place) => {
+            say(format_args!("internal error at {}:{}; please report it", place.file(), place.line()))
+        }
+        None => say(format_args!("internal error; please report it")),
     }
 }
 

@@ -7,12 +7,14 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use domesday_connectors::filesystem::{self, FilesystemConfig};
 use domesday_connectors::stdin;
-use domesday_control::LOCAL_GROUP;
 use domesday_model::{DatasourceSpec, Level, ObjectKey, RuleSetHash, ScanOptions};
 
 use crate::args::ScanArgs;
 use crate::output::Source;
 use crate::state::random_bytes;
+
+/// Before the request's key, in the node group of a scan.
+const GROUP_PREFIX: &str = "local";
 
 /// One target of a scan.
 pub struct Target {
@@ -21,12 +23,13 @@ pub struct Target {
     pub source: Source,
 }
 
-/// The data sources of a scan, each once.
-pub fn targets(args: &ScanArgs) -> Result<Vec<Target>> {
+/// The data sources of a scan, each once. Domesday's own state is none.
+pub fn targets(args: &ScanArgs, state: &Path) -> Result<Vec<Target>> {
+    let state = state.canonicalize().unwrap_or_else(|_| state.to_owned());
     let mut seen = BTreeSet::new();
     let mut targets = Vec::new();
     for path in &args.targets {
-        let target = if path.as_os_str() == "-" { standard_input() } else { file_tree(args, path)? };
+        let target = if path.as_os_str() == "-" { standard_input() } else { file_tree(args, path, &state)? };
         if seen.insert(target.spec.name.clone()) {
             targets.push(target);
         }
@@ -38,15 +41,18 @@ fn standard_input() -> Target {
     let spec = DatasourceSpec {
         name: stdin::KIND.into(),
         kind: stdin::KIND.into(),
-        node_group: LOCAL_GROUP.into(),
+        node_group: GROUP_PREFIX.into(),
         configuration: serde_json::Value::Null,
         concurrency_limit: None,
     };
     Target { source: Source { name: spec.name.clone(), root: Vec::new() }, spec }
 }
 
-fn file_tree(args: &ScanArgs, path: &Path) -> Result<Target> {
+fn file_tree(args: &ScanArgs, path: &Path, state: &Path) -> Result<Target> {
     let real = path.canonicalize().with_context(|| format!("cannot scan {}", path.display()))?;
+    if real.starts_with(state) {
+        bail!("cannot scan {}: it is Domesday's own state, which is never scanned", path.display());
+    }
     let metadata = real.metadata().with_context(|| format!("cannot scan {}", path.display()))?;
     let (root, shown, only) = if metadata.is_dir() {
         (real.clone(), path.to_owned(), None)
@@ -68,7 +74,7 @@ fn file_tree(args: &ScanArgs, path: &Path) -> Result<Target> {
     let spec = DatasourceSpec {
         name: format!("{}:{}", filesystem::KIND, ObjectKey::new(real.as_os_str().as_bytes())),
         kind: filesystem::KIND.into(),
-        node_group: LOCAL_GROUP.into(),
+        node_group: GROUP_PREFIX.into(),
         configuration: serde_json::to_value(config)?,
         concurrency_limit: None,
     };
@@ -80,11 +86,23 @@ pub fn options(level: Level) -> ScanOptions {
     ScanOptions { min_score: level.floor(), ..ScanOptions::default() }
 }
 
-/// What makes two commands the same scan: targets, rules and options. Standard input is never the same.
-pub fn key(targets: &[Target], rules: RuleSetHash, options: &ScanOptions) -> Result<[u8; 16]> {
+/// The node group of a scan: each is one of its own, so that a process does what it was asked for, and an
+/// unfinished scan waits for its own command.
+pub fn node_group(key: [u8; 16]) -> String {
+    format!("{GROUP_PREFIX}-{:032x}", u128::from_be_bytes(key))
+}
+
+/// What makes two commands the same scan: targets, rules, options and the fingerprint key. Standard input
+/// is never the same.
+pub fn key(
+    targets: &[Target],
+    rules: RuleSetHash,
+    options: &ScanOptions,
+    fingerprint_key: &str,
+) -> Result<[u8; 16]> {
     let mut hasher = blake3::Hasher::new_derive_key("domesday scan request 1");
     let specs: Vec<&DatasourceSpec> = targets.iter().map(|target| &target.spec).collect();
-    hasher.update(&serde_json::to_vec(&(specs, rules.to_string(), options))?);
+    hasher.update(&serde_json::to_vec(&(specs, rules.to_string(), options, fingerprint_key))?);
     if targets.iter().any(|target| target.spec.kind == stdin::KIND) {
         hasher.update(&random_bytes::<16>());
     }

@@ -20,8 +20,8 @@ pub fn read(paths: &[PathBuf]) -> Result<Vec<RuleSource>> {
     for path in paths {
         let files = if path.is_dir() { files_of(path)? } else { vec![path.clone()] };
         for file in files {
-            let text =
-                std::fs::read_to_string(&file).with_context(|| format!("cannot read rules from {}", file.display()))?;
+            let text = std::fs::read_to_string(&file)
+                .with_context(|| format!("cannot read rules from {}", file.display()))?;
             sources.push(RuleSource { name: file.display().to_string(), text });
         }
     }

@@ -11,7 +11,6 @@ pub fn listen(stop: StopSignal) -> std::io::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     tokio::spawn(async move {
         either(&mut interrupt, &mut terminate).await;
-        eprintln!("domesday: stopping; run the same command to go on (once more to stop at once)");
         stop.stop();
         either(&mut interrupt, &mut terminate).await;
         std::process::exit(Exit::Incomplete as i32);

@@ -16,11 +16,14 @@ pub fn folder(chosen: Option<&Path>) -> Result<PathBuf> {
         Some(folder) => folder.to_owned(),
         None => default_folder()?,
     };
-    std::path::absolute(&folder).with_context(|| format!("cannot resolve the state folder {}", folder.display()))
+    std::path::absolute(&folder)
+        .with_context(|| format!("cannot resolve the state folder {}", folder.display()))
 }
 
 fn default_folder() -> Result<PathBuf> {
-    if let Some(folder) = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|folder| folder.is_absolute()) {
+    if let Some(folder) =
+        std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|folder| folder.is_absolute())
+    {
         return Ok(folder.join("domesday"));
     }
     match std::env::home_dir().filter(|home| !home.as_os_str().is_empty()) {
@@ -37,8 +40,13 @@ pub fn fingerprint_key(folder: &Path) -> Result<FingerprintKey> {
     if !path.exists() {
         let bytes = random_bytes::<{ FingerprintKey::LEN }>();
         let fresh = folder.join(format!("{KEY_FILE}.{}", std::process::id()));
-        let mut file =
-            OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh).with_context(about)?;
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&fresh)
+            .with_context(about)?;
         file.write_all(&bytes).and_then(|()| file.sync_all()).with_context(about)?;
         match std::fs::hard_link(&fresh, &path) {
             Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
@@ -63,7 +71,8 @@ pub fn random_bytes<const N: usize>() -> [u8; N] {
     let mut filled = 0;
     while filled < N {
         // Interrupted at worst: the system's generator does not run dry.
-        filled += rustix::rand::getrandom(&mut bytes[filled..], rustix::rand::GetRandomFlags::empty()).unwrap_or(0);
+        filled +=
+            rustix::rand::getrandom(&mut bytes[filled..], rustix::rand::GetRandomFlags::empty()).unwrap_or(0);
     }
     bytes
 }

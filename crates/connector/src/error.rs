@@ -36,3 +36,22 @@ impl ConnectorError {
         ConnectorError::Container { reason, detail: format!("{what}: {error}") }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_io_error_has_a_reason_and_says_where() {
+        for (kind, reason) in [
+            (io::ErrorKind::NotFound, Reason::Vanished),
+            (io::ErrorKind::PermissionDenied, Reason::PermissionDenied),
+            (io::ErrorKind::NotADirectory, Reason::Changed),
+            (io::ErrorKind::TimedOut, Reason::ReadError),
+        ] {
+            let error = ConnectorError::io("list", &kind.into());
+            assert_eq!(error.reason(), reason);
+            assert!(error.to_string().starts_with("list: "), "{error}");
+        }
+    }
+}

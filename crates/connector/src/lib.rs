@@ -4,6 +4,7 @@
 //! level deep, and streams the entries in batches; whoever asks decides what to keep. This crate must
 //! not know SQL, nor any concrete connector.
 
+pub mod credentials;
 mod error;
 mod registry;
 
@@ -24,7 +25,11 @@ pub trait Connector: Send + Sync {
 
     /// Begins to list one container, one level deep. `resume_point` is what an interrupted listing of it
     /// last gave, for kinds that go on from there.
-    async fn list(&self, container: &ObjectKey, resume_point: Option<&str>) -> Result<Box<dyn Listing>, ConnectorError>;
+    async fn list(
+        &self,
+        container: &ObjectKey,
+        resume_point: Option<&str>,
+    ) -> Result<Box<dyn Listing>, ConnectorError>;
 
     /// Opens an object for reading. Called on the scan core's threads; may block.
     fn open(&self, object: &ObjectKey) -> Result<OpenObject, ObjectError>;

@@ -1,9 +1,9 @@
 //! Kind `stdin`: the one object that is piped in. It can be read once, by one process, so a scan of it
-//! never resumes.
+//! never resumes; what was read can be kept in memory, to show the values in it.
 
-use std::io;
-use std::sync::Arc;
+use std::io::{self, Cursor, Read};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use domesday_connector::{Connector, ConnectorError, ConnectorFactory, Listing, Surroundings};
@@ -14,9 +14,22 @@ use domesday_scheduler::{ObjectError, OpenObject};
 pub const KIND: &str = "stdin";
 /// The object's key, and how it is shown.
 const NAME: &str = "stdin";
+/// Bytes of standard input kept for a second reading; a longer one is not kept at all.
+const KEPT_BYTES_MAX: usize = 256 << 20;
 
-/// Makes the connector of kind `stdin`.
-pub struct StdinFactory;
+/// Makes the connector of kind `stdin`. Its clones know what the others have read.
+#[derive(Clone, Default)]
+pub struct StdinFactory {
+    taken: Arc<AtomicBool>,
+    kept: Option<Arc<Mutex<Kept>>>,
+}
+
+impl StdinFactory {
+    /// Keeps what is read, so that it can be read again.
+    pub fn keeping() -> StdinFactory {
+        StdinFactory { kept: Some(Arc::default()), ..StdinFactory::default() }
+    }
+}
 
 impl ConnectorFactory for StdinFactory {
     fn kind(&self) -> &'static str {
@@ -24,13 +37,11 @@ impl ConnectorFactory for StdinFactory {
     }
 
     fn create(&self, _: &serde_json::Value, _: &Surroundings) -> Result<Arc<dyn Connector>, ConnectorError> {
-        Ok(Arc::new(Stdin { taken: AtomicBool::new(false) }))
+        Ok(Arc::new(Stdin(self.clone())))
     }
 }
 
-struct Stdin {
-    taken: AtomicBool,
-}
+struct Stdin(StdinFactory);
 
 #[async_trait]
 impl Connector for Stdin {
@@ -43,14 +54,66 @@ impl Connector for Stdin {
     }
 
     fn open(&self, _: &ObjectKey) -> Result<OpenObject, ObjectError> {
-        if self.taken.swap(true, Ordering::Relaxed) {
-            return Err(ObjectError::new(Reason::ReadError, "standard input can be read only once; pipe it in again"));
-        }
-        Ok(OpenObject { reader: Box::new(io::stdin()), random: None, size: None })
+        let reader: Box<dyn Read + Send> = match (self.0.taken.swap(true, Ordering::Relaxed), &self.0.kept) {
+            (false, None) => Box::new(io::stdin()),
+            (false, Some(kept)) => Box::new(Keeping { input: io::stdin(), kept: Arc::clone(kept) }),
+            (true, kept) => match kept.as_ref().and_then(|kept| locked(kept).whole()) {
+                Some(bytes) => Box::new(Cursor::new(bytes)),
+                None => {
+                    let error = "standard input can be read only once; pipe it in again";
+                    return Err(ObjectError::new(Reason::ReadError, error));
+                }
+            },
+        };
+        Ok(OpenObject { reader, random: None, size: None })
     }
 
     fn display(&self, object: &ObjectKey) -> String {
         object.to_string()
+    }
+}
+
+/// What was read so far, and whether that is all.
+#[derive(Default)]
+struct Kept {
+    bytes: Vec<u8>,
+    overflowed: bool,
+    ended: bool,
+}
+
+impl Kept {
+    fn add(&mut self, read: &[u8]) {
+        self.ended |= read.is_empty();
+        self.overflowed |= self.bytes.len() + read.len() > KEPT_BYTES_MAX;
+        if self.overflowed {
+            self.bytes = Vec::new();
+        } else {
+            self.bytes.extend_from_slice(read);
+        }
+    }
+
+    fn whole(&self) -> Option<Vec<u8>> {
+        (self.ended && !self.overflowed).then(|| self.bytes.clone())
+    }
+}
+
+fn locked(kept: &Mutex<Kept>) -> std::sync::MutexGuard<'_, Kept> {
+    kept.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Reads, and keeps what was read.
+struct Keeping<R> {
+    input: R,
+    kept: Arc<Mutex<Kept>>,
+}
+
+impl<R: Read> Read for Keeping<R> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let read = self.input.read(buf)?;
+        if !buf.is_empty() {
+            locked(&self.kept).add(&buf[..read]);
+        }
+        Ok(read)
     }
 }
 
@@ -67,5 +130,27 @@ impl Listing for OneObject {
             reason: None,
         };
         Ok(std::mem::take(&mut self.0).then(record).into_iter().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_read_is_kept_whole_or_not_at_all() {
+        let kept = Arc::new(Mutex::new(Kept::default()));
+        let mut keeping = Keeping { input: &b"some text"[..], kept: Arc::clone(&kept) };
+        let mut head = [0; 4];
+        keeping.read_exact(&mut head).unwrap();
+        assert_eq!(locked(&kept).whole(), None, "not at its end yet");
+        keeping.read_to_end(&mut Vec::new()).unwrap();
+        assert_eq!(locked(&kept).whole().as_deref(), Some(&b"some text"[..]));
+
+        let kept = Arc::new(Mutex::new(Kept::default()));
+        let input = io::repeat(b'x').take(KEPT_BYTES_MAX as u64 + 1);
+        io::copy(&mut Keeping { input, kept: Arc::clone(&kept) }, &mut io::sink()).unwrap();
+        assert_eq!(locked(&kept).whole(), None);
+        assert!(locked(&kept).bytes.is_empty(), "too much to keep");
     }
 }

@@ -13,16 +13,18 @@ mod relay;
 mod reveal;
 mod rules;
 mod stop;
+#[cfg(test)]
+mod tests;
 mod worker;
 
-pub use local::{LOCAL_GROUP, Local, LocalConfig, run_local};
+pub use local::{Local, LocalConfig, run_local};
 pub use orchestrator::{Orchestrator, OrchestratorConfig};
 pub use progress::{Progress, ProgressSnapshot};
 pub use relay::relay_events;
 pub use reveal::{RevealKey, reveal};
 pub use rules::RuleCache;
 pub use stop::{Stop, StopSignal};
-pub use worker::{Worker, WorkerConfig};
+pub use worker::{Worker, WorkerConfig, WorkerParts};
 
 use domesday_store::StoreError;
 

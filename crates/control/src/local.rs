@@ -4,21 +4,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use domesday_connector::{Registry, Surroundings};
 use domesday_model::{MasterJobId, ProcessId};
-use domesday_scheduler::ScanCore;
 use domesday_store::{FanOutPolicy, MasterJob, Store, StoreError};
 
-use crate::orchestrator::{Orchestrator, OrchestratorConfig};
-use crate::progress::Progress;
-use crate::rules::RuleCache;
-use crate::stop::{Stop, StopSignal};
-use crate::worker::{Worker, WorkerConfig};
 use crate::ControlError;
+use crate::orchestrator::{Orchestrator, OrchestratorConfig};
 use crate::relay::log_events;
-
-/// The node group of a single process.
-pub const LOCAL_GROUP: &str = "local";
+use crate::stop::{Stop, StopSignal};
+use crate::worker::{Worker, WorkerConfig, WorkerParts};
 
 const LEASE: Duration = Duration::from_secs(30);
 const REAP_INTERVAL: Duration = Duration::from_secs(5);
@@ -28,6 +21,8 @@ const STALL_THRESHOLD: Duration = Duration::from_secs(600);
 
 #[derive(Clone, Debug)]
 pub struct LocalConfig {
+    /// The node group whose jobs to run.
+    pub node_group: String,
     pub enumerators: usize,
     pub packets: usize,
 }
@@ -35,11 +30,7 @@ pub struct LocalConfig {
 /// The parts a local run is made of.
 pub struct Local {
     pub store: Arc<dyn Store>,
-    pub registry: Registry,
-    pub surroundings: Surroundings,
-    pub core: Arc<ScanCore>,
-    pub rules: RuleCache,
-    pub progress: Arc<Progress>,
+    pub parts: WorkerParts,
     /// Names for this start of the orchestrator and the worker.
     pub ids: (ProcessId, ProcessId),
     pub config: LocalConfig,
@@ -53,7 +44,7 @@ pub async fn run_local(local: Local, master: MasterJobId, mut stop: Stop) -> Res
         Arc::clone(&store),
         local.ids.0,
         OrchestratorConfig {
-            node_group: LOCAL_GROUP.into(),
+            node_group: local.config.node_group.clone(),
             lease: LEASE,
             reap_interval: REAP_INTERVAL,
             task_deadline: TASK_DEADLINE,
@@ -66,22 +57,17 @@ pub async fn run_local(local: Local, master: MasterJobId, mut stop: Stop) -> Res
         Arc::clone(&store),
         local.ids.1,
         WorkerConfig {
-            node_group: LOCAL_GROUP.into(),
+            node_group: local.config.node_group,
             lease: LEASE,
             enumerators: local.config.enumerators,
             packets: local.config.packets,
         },
-        local.registry,
-        local.surroundings,
-        local.core,
-        local.rules,
-        local.progress,
+        local.parts,
     );
-    let wait = async {
+    let at_rest = async {
         loop {
             settled.mark_unchanged();
-            if find(store.as_ref(), master).await?.status.is_final() || stop.is_asked() {
-                halt.stop();
+            if stop.is_asked() || find(store.as_ref(), master).await?.status.is_final() {
                 return Ok::<(), ControlError>(());
             }
             tokio::select! {
@@ -100,12 +86,17 @@ pub async fn run_local(local: Local, master: MasterJobId, mut stop: Stop) -> Res
         halt.stop();
         ran
     };
-    tokio::try_join!(orchestrate, work, async {
+    let mut other_ended = halted.clone();
+    let wait = async {
         tokio::select! {
-            waited = wait => waited,
-            () = { let mut halted = halted.clone(); async move { halted.asked().await } } => Ok(()),
+            rested = at_rest => { halt.stop(); rested }
+            () = other_ended.asked() => Ok(()),
         }
-    })?;
+    };
+    // Whichever ends first, for whatever reason, halts the others, and all come to their own end: what
+    // they hold is given back as far as the book still takes it.
+    let (orchestrated, worked, waited) = tokio::join!(orchestrate, work, wait);
+    orchestrated.and(worked).and(waited)?;
     log_events(store.as_ref()).await?;
     find(store.as_ref(), master).await
 }

@@ -13,10 +13,10 @@ use domesday_store::{FanOutPolicy, FanOutReport, OwnedJob, Process, Role, Store,
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use crate::ControlError;
 use crate::lease::renewal_interval;
 use crate::relay::log_events;
 use crate::stop::Stop;
-use crate::ControlError;
 
 /// Jobs one orchestrator owns at once, at most.
 const OWNED_MAX: usize = 64;
@@ -57,7 +57,8 @@ impl Orchestrator {
 
     /// Runs until asked to stop; the jobs it owned are free at once.
     pub async fn run(mut self, mut stop: Stop) -> Result<(), ControlError> {
-        let process = Process { id: self.id, role: Role::Orchestrator, node_group: self.config.node_group.clone() };
+        let process =
+            Process { id: self.id, role: Role::Orchestrator, node_group: self.config.node_group.clone() };
         self.store.register(&process, self.config.lease).await?;
         let ran = self.serve(&mut stop).await;
         let released = self.store.release(Role::Orchestrator, self.id).await;
@@ -67,7 +68,8 @@ impl Orchestrator {
 
     async fn serve(&mut self, stop: &mut Stop) -> Result<(), ControlError> {
         let mut changes = self.store.changes();
-        let (mut renew_at, mut reap_at) = (Instant::now() + renewal_interval(self.config.lease), Instant::now());
+        let (mut renew_at, mut reap_at) =
+            (Instant::now() + renewal_interval(self.config.lease), Instant::now());
         while !stop.is_asked() {
             changes.mark_unchanged();
             if Instant::now() >= renew_at {

@@ -9,7 +9,11 @@ const PAGE: u32 = 1_000;
 
 /// Delivers everything that `consumer` has not acknowledged. An event is acknowledged after it was
 /// delivered: a crash in between delivers it again.
-pub async fn relay_events(store: &dyn Store, consumer: &str, mut deliver: impl FnMut(&Event)) -> Result<u64, StoreError> {
+pub async fn relay_events(
+    store: &dyn Store,
+    consumer: &str,
+    mut deliver: impl FnMut(&Event),
+) -> Result<u64, StoreError> {
     let mut delivered = 0;
     loop {
         let page = store.events(consumer, PAGE).await?;

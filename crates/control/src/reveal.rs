@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use domesday_connector::Connector;
 use domesday_engine::Scanner;
-use domesday_model::{FindingDraft, Fingerprint, Location, ObjectKey, ObjectReport, ScanOptions, Span, VersionMarks};
+use domesday_model::{
+    FindingDraft, Fingerprint, Location, ObjectKey, ObjectReport, ScanOptions, Span, VersionMarks,
+};
 use domesday_scheduler::{Packet, PacketTotals, ResultSink, ScanCore};
 use domesday_store::PacketObject;
 use tokio::sync::oneshot;

@@ -33,14 +33,20 @@ impl RuleCache {
         serde_json::json!(sources).to_string()
     }
 
-    pub(crate) async fn scanner(&self, store: &dyn Store, hash: RuleSetHash) -> Result<Arc<Scanner>, ControlError> {
+    pub(crate) async fn scanner(
+        &self,
+        store: &dyn Store,
+        hash: RuleSetHash,
+    ) -> Result<Arc<Scanner>, ControlError> {
         if let Some(scanner) = self.scanners.lock().unwrap_or_else(PoisonError::into_inner).get(&hash) {
             return Ok(Arc::clone(scanner));
         }
-        let text = store.rule_set(hash).await?.ok_or_else(|| ControlError::Rules(format!("{hash} is missing")))?;
+        let text =
+            store.rule_set(hash).await?.ok_or_else(|| ControlError::Rules(format!("{hash} is missing")))?;
         let sources: Vec<[String; 2]> =
             serde_json::from_str(&text).map_err(|error| ControlError::Rules(error.to_string()))?;
-        let sources: Vec<RuleSource> = sources.into_iter().map(|[name, text]| RuleSource { name, text }).collect();
+        let sources: Vec<RuleSource> =
+            sources.into_iter().map(|[name, text]| RuleSource { name, text }).collect();
         let rules = RuleSet::load(&sources).map_err(|errors| ControlError::Rules(errors.to_string()))?;
         if rules.hash() != hash {
             return Err(ControlError::Rules(format!("{hash} reads as {}", rules.hash())));

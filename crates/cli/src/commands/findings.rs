@@ -8,7 +8,7 @@ use domesday_model::Level;
 use domesday_store::sqlite::SqliteStore;
 use domesday_store::{Datasource, MasterJob, OccurrenceFilter, Store};
 
-use super::report::Reporting;
+use super::report::{self, Reporting};
 use super::runtime;
 use crate::args::FindingsArgs;
 use crate::output::{Source, Sources};
@@ -29,7 +29,7 @@ async fn show(args: &FindingsArgs, store: &SqliteStore) -> Result<Exit> {
     let reporting = Reporting {
         store,
         rules: &rules::infos(&rules::load(&[])?),
-        sources: datasources.iter().map(|source| (source.id, shown(source))).collect::<Sources>(),
+        sources: sources(&datasources),
         filter: OccurrenceFilter {
             min_score: Some(Level::from(args.level).floor()),
             rule: args.rule.clone(),
@@ -42,12 +42,17 @@ async fn show(args: &FindingsArgs, store: &SqliteStore) -> Result<Exit> {
         values: None,
     };
     let findings = reporting.write(&job).await?;
-    Ok(if findings == 0 { Exit::Clean } else { Exit::Findings })
+    Ok(report::exit(&job, findings))
 }
 
-async fn find_job(store: &SqliteStore, id: Option<&str>) -> Result<MasterJob> {
+/// The newest scan, or the one whose id begins so.
+pub async fn find_job(store: &SqliteStore, id: Option<&str>) -> Result<MasterJob> {
     let Some(prefix) = id else {
-        return store.master_jobs(1).await?.pop().context("the book has no scans yet: run `domesday scan` first");
+        return store
+            .master_jobs(1)
+            .await?
+            .pop()
+            .context("the book has no scans yet: run `domesday scan` first");
     };
     let mut matching = store.master_jobs(JOBS_SEARCHED_MAX).await?;
     matching.retain(|job| job.id.to_string().starts_with(prefix));
@@ -59,12 +64,17 @@ async fn find_job(store: &SqliteStore, id: Option<&str>) -> Result<MasterJob> {
 }
 
 /// Objects of an earlier scan are shown by their full path: this may be another folder.
+pub fn sources(datasources: &[Datasource]) -> Sources {
+    datasources.iter().map(|source| (source.id, shown(source))).collect()
+}
+
 fn shown(source: &Datasource) -> Source {
     let root = match source.kind.as_str() {
         filesystem::KIND => FilesystemConfig::parse(&source.configuration).ok().map(|config| config.root),
         _ => None,
     };
-    let root = root.map(|root| std::os::unix::ffi::OsStringExt::into_vec(root.into_os_string())).unwrap_or_default();
+    let root =
+        root.map(|root| std::os::unix::ffi::OsStringExt::into_vec(root.into_os_string())).unwrap_or_default();
     Source { name: source.name.clone(), root }
 }
 

@@ -2,6 +2,7 @@
 
 pub mod findings;
 pub mod jobs;
+pub mod problems;
 mod report;
 pub mod rules;
 pub mod scan;

@@ -11,11 +11,12 @@ use anyhow::{Context, Result};
 use domesday_connector::{Registry, Surroundings};
 use domesday_control::{RevealKey, reveal};
 use domesday_engine::Scanner;
-use domesday_model::{DatasourceId, ObjectKey, ScanOptions};
+use domesday_model::{DatasourceId, JobStatus, ObjectKey, ScanOptions};
 use domesday_scheduler::ScanCore;
 use domesday_store::{Datasource, MasterJob, Occurrence, OccurrenceFilter, Store};
 
 use super::{stderr_style, stdout_style};
+use crate::Exit;
 use crate::output::{self, Format, Report, ReportMeta, Row, RuleInfo, Sources, Style, Summary};
 
 /// Problems named in a summary, at most.
@@ -79,9 +80,24 @@ impl Reporting<'_> {
         out.finish()?;
         // The table format ends with its summary; the others are for programs.
         if format != Format::Table && !self.quiet {
-            output::write_summary(&mut std::io::stderr().lock(), &summary, &tally, &self.sources, stderr_style())?;
+            output::write_summary(
+                &mut std::io::stderr().lock(),
+                &summary,
+                &tally,
+                &self.sources,
+                stderr_style(),
+            )?;
         }
         Ok(tally.findings)
+    }
+}
+
+/// How a command that reported a job's findings ends. Only a job that is complete can be clean.
+pub fn exit(job: &MasterJob, findings: u64) -> Exit {
+    match job.status {
+        JobStatus::Completed if findings == 0 => Exit::Clean,
+        JobStatus::Completed => Exit::Findings,
+        _ => Exit::Incomplete,
     }
 }
 
@@ -99,7 +115,8 @@ impl Revealed {
         if self.object.as_ref() != Some(&object) {
             self.values = match values.datasources.iter().find(|source| source.id == object.0) {
                 Some(source) => {
-                    let connector = values.registry.create(&source.kind, &source.configuration, values.surroundings)?;
+                    let connector =
+                        values.registry.create(&source.kind, &source.configuration, values.surroundings)?;
                     let scanner = Arc::clone(&values.scanner);
                     reveal(values.core, scanner, connector, values.options, object.1.clone()).await
                 }
@@ -113,6 +130,17 @@ impl Revealed {
     }
 }
 
+/// Whether a report can be written to `path`, found out before the work and not after it. A pipe is left
+/// alone: its reader would take this for the report.
+pub fn check_output(path: &Path) -> Result<()> {
+    let is_pipe = path.metadata().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir());
+    if is_pipe { Ok(()) } else { Output::open(Some(path)).map(drop) }
+}
+
+fn cannot_write(path: &Path) -> String {
+    format!("cannot write the report to {}", path.display())
+}
+
 /// Standard output, or a file that is whole or not there: it is written beside its place and renamed.
 struct Output {
     writer: Box<dyn Write + Send>,
@@ -124,9 +152,13 @@ impl Output {
     fn open(path: Option<&Path>) -> Result<Output> {
         let Some(path) = path else {
             let stdout = std::io::stdout();
-            return Ok(Output { is_terminal: stdout.is_terminal(), writer: Box::new(BufWriter::new(stdout)), rename: None });
+            return Ok(Output {
+                is_terminal: stdout.is_terminal(),
+                writer: Box::new(BufWriter::new(stdout)),
+                rename: None,
+            });
         };
-        let about = || format!("cannot write the report to {}", path.display());
+        let about = || cannot_write(path);
         // A device or a pipe is written to as it is.
         let in_place = path.metadata().is_ok_and(|metadata| !metadata.is_file());
         let (target, rename) = if in_place {
@@ -137,15 +169,29 @@ impl Output {
             let part = path.with_file_name(name);
             (part.clone(), Some((part, path.to_owned())))
         };
-        let file = File::options().write(true).create(!in_place).truncate(!in_place).open(target).with_context(about)?;
+        let file = File::options()
+            .write(true)
+            .create(!in_place)
+            .truncate(!in_place)
+            .open(target)
+            .with_context(about)?;
         Ok(Output { writer: Box::new(BufWriter::new(file)), is_terminal: false, rename })
     }
 
     fn finish(mut self) -> Result<()> {
         self.writer.flush()?;
-        if let Some((part, path)) = self.rename {
-            std::fs::rename(part, &path).with_context(|| format!("cannot write the report to {}", path.display()))?;
+        if let Some((part, path)) = self.rename.take() {
+            std::fs::rename(part, &path).with_context(|| cannot_write(&path))?;
         }
         Ok(())
+    }
+}
+
+/// What was begun and not finished does not stay behind.
+impl Drop for Output {
+    fn drop(&mut self) {
+        if let Some((part, _)) = &self.rename {
+            let _ = std::fs::remove_file(part);
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! `domesday rules list|show|check`.
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -49,7 +50,10 @@ fn fields(rule: &Rule) -> Vec<(&'static str, String)> {
     if let Some(context) = &rule.context {
         let needed = if context.required { "needed for more than low" } else { "adds" };
         let words = context.words.join(", ");
-        fields.push(("context", format!("{words} (within {} bytes; {needed} {})", context.within, context.boost)));
+        fields.push((
+            "context",
+            format!("{words} (within {} bytes; {needed} {})", context.within, context.boost),
+        ));
     }
     for (label, list) in [("tags", &rule.tags), ("regions", &rule.regions)] {
         if !list.is_empty() {
@@ -75,7 +79,9 @@ fn trigger(trigger: &Trigger) -> String {
             Shape::At => "`@`".into(),
             Shape::DottedQuad => "four numbers with dots between".into(),
             Shape::HexColon { min } => format!("hexadecimal groups with {min} colons or more"),
-            Shape::WordDigits { min, len } => format!("a word of {len} characters or more, {min} digits among them"),
+            Shape::WordDigits { min, len } => {
+                format!("a word of {len} characters or more, {min} digits among them")
+            }
         },
     }
 }
@@ -100,6 +106,7 @@ fn check(paths: &[PathBuf]) -> Result<Exit> {
     if !failures.is_empty() {
         bail!("{}", failures.join("\n"));
     }
-    println!("{} rules are in order", set.rules().iter().filter(|rule| is_own(rule)).count());
+    let count = set.rules().iter().filter(|rule| is_own(rule)).count();
+    writeln!(std::io::stdout(), "{count} rules are in order")?;
     Ok(Exit::Clean)
 }

@@ -6,25 +6,21 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use domesday_connector::{Registry, Surroundings};
 use domesday_connectors::filesystem::FilesystemFactory;
-use domesday_connectors::stdin::StdinFactory;
-use domesday_control::{
-    Local, LocalConfig, Progress, RuleCache, StopSignal, run_local,
-};
+use domesday_connectors::stdin::{self, StdinFactory};
+use domesday_control::{Local, LocalConfig, Progress, RuleCache, StopSignal, WorkerParts, run_local};
 use domesday_engine::{RuleSet, Scanner};
-use domesday_model::{
-    Command, JobConfiguration, JobStatus, MasterJobId, ProcessId, ScanOptions,
-};
+use domesday_model::{Command, DatasourceSpec, JobConfiguration, MasterJobId, ProcessId, ScanOptions};
 use domesday_scheduler::{CoreConfig, ScanCore};
 use domesday_store::sqlite::{Options, SqliteStore};
 use domesday_store::{MasterJob, NewMasterJob, OccurrenceFilter, Store};
 
 use super::report::{Reporting, Values};
-use super::runtime;
+use super::{report, runtime};
 use crate::args::ScanArgs;
 use crate::output::{self, Sources};
 use crate::request::{self, Target};
 use crate::state::{self, random_bytes};
-use crate::{Exit, rules, signals};
+use crate::{Exit, rules, say, signals};
 
 /// How often progress is shown.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
@@ -35,9 +31,12 @@ const PACKETS_PER_THREAD: usize = 2;
 
 pub fn run(args: &ScanArgs) -> Result<Exit> {
     let begun = Instant::now();
-    let targets = request::targets(args)?;
-    let rules = Arc::new(rules::load(&args.rules)?);
     let folder = state::folder(args.state.state.as_deref())?;
+    let targets = request::targets(args, &folder)?;
+    let rules = Arc::new(rules::load(&args.rules)?);
+    if let Some(path) = &args.output {
+        report::check_output(path)?;
+    }
     #[allow(unused_mut, reason = "the hook is set only with failpoints")]
     let mut options = Options::default();
     #[cfg(feature = "failpoints")]
@@ -47,35 +46,45 @@ pub fn run(args: &ScanArgs) -> Result<Exit> {
     let store = Arc::new(SqliteStore::open(&folder, options)?);
     let key = state::fingerprint_key(&folder)?;
     let config = args.jobs.map_or_else(CoreConfig::default, |jobs| CoreConfig::for_threads(jobs.into()));
+    let fingerprint_key = key.id();
     let core = Arc::new(ScanCore::new(config, key).context("cannot start the scan threads")?);
+    let options = request::options(args.level.into());
     let scan = Scan {
         args,
+        request_key: request::key(&targets, rules.hash(), &options, &fingerprint_key)?,
+        fingerprint_key,
         targets,
-        options: request::options(args.level.into()),
+        options,
         rules,
         store,
         core,
         threads: config.threads,
         surroundings: Surroundings { own_state: Some(folder) },
+        stdin: if args.show_values { StdinFactory::keeping() } else { StdinFactory::default() },
         begun,
     };
     runtime()?.block_on(scan.run())
 }
 
 /// Every kind of data source this binary reads: one line each.
-pub fn registry() -> Registry {
-    Registry::default().with(FilesystemFactory).with(StdinFactory)
+fn registry(stdin: &StdinFactory) -> Registry {
+    Registry::default().with(FilesystemFactory).with(stdin.clone())
 }
 
 struct Scan<'a> {
     args: &'a ScanArgs,
     targets: Vec<Target>,
+    request_key: [u8; 16],
+    /// Id of the key in the state folder.
+    fingerprint_key: String,
     options: ScanOptions,
     rules: Arc<RuleSet>,
     store: Arc<SqliteStore>,
     core: Arc<ScanCore>,
     threads: usize,
     surroundings: Surroundings,
+    /// Shared by the scan and by what reads it again for its values.
+    stdin: StdinFactory,
     begun: Instant,
 }
 
@@ -83,25 +92,42 @@ impl Scan<'_> {
     async fn run(&self) -> Result<Exit> {
         let (signal, stop) = StopSignal::new();
         signals::listen(signal).context("cannot listen for signals")?;
+        let registry = registry(&self.stdin);
+        // What is wrong with a setting is the user's to know now, not the fate of a task.
+        for Target { spec, .. } in &self.targets {
+            registry.create(&spec.kind, &spec.configuration, &self.surroundings)?;
+        }
         let progress = Arc::new(Progress::default());
         let master = self.job(&progress).await?;
         let local = Local {
             store: Arc::clone(&self.store) as Arc<dyn Store>,
-            registry: registry(),
-            surroundings: self.surroundings.clone(),
-            core: Arc::clone(&self.core),
-            rules: RuleCache::with(Arc::clone(&self.rules)),
-            progress: Arc::clone(&progress),
+            parts: WorkerParts {
+                registry,
+                surroundings: self.surroundings.clone(),
+                core: Arc::clone(&self.core),
+                rules: RuleCache::with(Arc::clone(&self.rules)),
+                progress: Arc::clone(&progress),
+            },
             ids: (ProcessId(random_bytes()), ProcessId(random_bytes())),
-            config: LocalConfig { enumerators: ENUMERATORS, packets: PACKETS_PER_THREAD * self.threads },
+            config: LocalConfig {
+                node_group: request::node_group(self.request_key),
+                enumerators: ENUMERATORS,
+                packets: PACKETS_PER_THREAD * self.threads,
+            },
         };
         let job = {
             let mut shown = output::Progress::new(self.args.quiet);
             let mut ticks = tokio::time::interval(PROGRESS_INTERVAL);
+            let mut stopping = stop.clone();
             let mut running = std::pin::pin!(run_local(local, master, stop));
+            let mut told = false;
             loop {
                 tokio::select! {
                     ended = &mut running => break ended?,
+                    () = stopping.asked(), if !told => {
+                        told = true;
+                        shown.suspend(|| self.say_stopping());
+                    }
                     _ = ticks.tick() => shown.update(&self.snapshot(&progress)),
                 }
             }
@@ -110,50 +136,79 @@ impl Scan<'_> {
         if self.args.timings {
             self.print_timings(&progress);
         }
-        Ok(exit(&job, findings))
+        Ok(report::exit(&job, findings))
     }
 
     /// The unfinished job of this very request, or a new one.
     async fn job(&self, progress: &Progress) -> Result<MasterJobId> {
-        let hash = self.rules.hash();
-        let request_key = request::key(&self.targets, hash, &self.options)?;
-        while let Some(job) = self.store.unfinished(request_key).await? {
+        while let Some(job) = self.store.unfinished(self.request_key).await? {
             if !self.args.fresh {
                 let done = self.store.summary(job.id).await?;
                 progress.start_from(done.objects_listed, done.bytes_listed, done.objects_done);
                 if !self.args.quiet {
-                    let (done, listed) = (output::count(done.objects_done), output::count(done.objects_listed));
-                    eprintln!("resuming the unfinished scan: {done} of {listed} objects listed so far are done (--fresh starts over)");
+                    let (done, listed) =
+                        (output::count(done.objects_done), output::count(done.objects_listed));
+                    say(format_args!(
+                        "resuming the unfinished scan: {done} of {listed} objects listed so far are done (--fresh starts over)"
+                    ));
                 }
                 return Ok(job.id);
             }
             // Executed by the orchestrator of this run, before anything else.
             self.store.append_command(job.id, Command::Cancel).await?;
         }
+        let hash = self.rules.hash();
         self.store.put_rule_set(hash, &RuleCache::text(&self.rules)).await?;
         let id = MasterJobId(random_bytes());
         let job = NewMasterJob {
             id,
-            request_key,
-            description: self.args.targets.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" "),
+            request_key: self.request_key,
+            description: self
+                .args
+                .targets
+                .iter()
+                .map(|path| path.display().to_string())
+                .collect::<Vec<_>>()
+                .join(" "),
             configuration: JobConfiguration {
-                datasources: self.targets.iter().map(|target| target.spec.clone()).collect(),
+                datasources: self.targets.iter().map(|target| self.in_own_group(&target.spec)).collect(),
                 rule_set: hash.to_string(),
                 options: self.options.clone(),
+                fingerprint_key: self.fingerprint_key.clone(),
             },
         };
         self.store.submit(job).await?;
         Ok(id)
     }
 
+    fn in_own_group(&self, spec: &DatasourceSpec) -> DatasourceSpec {
+        DatasourceSpec { node_group: request::node_group(self.request_key), ..spec.clone() }
+    }
+
+    /// Standard input may stay silent for ever, and cannot be read again: without it there is nothing
+    /// to wait for and nothing to go on with.
+    fn say_stopping(&self) {
+        if self.targets.iter().any(|target| target.spec.kind == stdin::KIND) {
+            say(format_args!("stopped"));
+            std::process::exit(Exit::Incomplete as i32);
+        }
+        say(format_args!("stopping; run the same command to go on (once more to stop at once)"));
+    }
+
     async fn report(&self, job: &MasterJob) -> Result<u64> {
-        let datasources = self.store.datasources(job.id).await?;
+        let mut datasources = self.store.datasources(job.id).await?;
         let shown = |name: &str| self.targets.iter().find(|target| target.spec.name == name);
+        // The book has a source's latest settings; these are this job's.
+        for source in &mut datasources {
+            if let Some(target) = shown(&source.name) {
+                source.configuration = target.spec.configuration.clone();
+            }
+        }
         let sources: Sources = datasources
             .iter()
             .filter_map(|source| Some((source.id, shown(&source.name)?.source.clone())))
             .collect();
-        let registry = registry();
+        let registry = registry(&self.stdin);
         let values = self.args.show_values.then(|| Values {
             core: &self.core,
             scanner: Arc::new(Scanner::new(Arc::clone(&self.rules))),
@@ -166,7 +221,10 @@ impl Scan<'_> {
             store: self.store.as_ref(),
             rules: &rules::infos(&self.rules),
             sources,
-            filter: OccurrenceFilter { min_score: Some(self.options.min_score), ..OccurrenceFilter::default() },
+            filter: OccurrenceFilter {
+                min_score: Some(self.options.min_score),
+                ..OccurrenceFilter::default()
+            },
             format: self.args.format,
             output: self.args.output.as_deref(),
             quiet: self.args.quiet,
@@ -200,17 +258,9 @@ impl Scan<'_> {
             ("matching", core.match_time()),
         ];
         let wall = self.begun.elapsed();
-        eprintln!("time: {} wall", output::duration(wall));
+        say(format_args!("{} in all, by the clock", output::duration(wall)));
         for (what, time) in parts {
-            eprintln!("  {what:<9} {}", output::duration(time));
+            say(format_args!("  {what:<9} {}", output::duration(time)));
         }
-    }
-}
-
-fn exit(job: &MasterJob, findings: u64) -> Exit {
-    match job.status {
-        JobStatus::Completed if findings == 0 => Exit::Clean,
-        JobStatus::Completed => Exit::Findings,
-        _ => Exit::Incomplete,
     }
 }

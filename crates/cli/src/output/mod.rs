@@ -29,7 +29,7 @@ use std::time::Duration;
 use domesday_model::{Category, DatasourceId, Location, MasterJobId};
 use domesday_store::{JobSummary, MasterJob, Occurrence, Problem};
 
-pub use human::{bytes, count, duration, timestamp};
+pub use human::{count, duration};
 pub use lists::{ListFormat, write_jobs, write_problems, write_rule_detail, write_rules};
 pub use progress::{Progress, ProgressSnapshot};
 pub use summary::{Tally, write_summary};

@@ -33,7 +33,13 @@ pub struct FilesystemConfig {
 
 impl FilesystemConfig {
     pub fn new(root: PathBuf) -> FilesystemConfig {
-        FilesystemConfig { root, only: None, exclude: Vec::new(), max_file_size: None, follow_symlinks: false }
+        FilesystemConfig {
+            root,
+            only: None,
+            exclude: Vec::new(),
+            max_file_size: None,
+            follow_symlinks: false,
+        }
     }
 
     pub fn parse(value: &serde_json::Value) -> Result<FilesystemConfig, ConnectorError> {

@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domesday_connector::ConnectorError;
 use domesday_model::ObjectKey;
@@ -18,22 +18,25 @@ use super::open::Root;
 
 /// The file that narrows a scan from inside the tree.
 pub(super) const IGNORE_FILE: &str = ".domesdayignore";
-/// Folders whose ignore file is remembered; beyond that all are forgotten and read again.
-const CACHED_FOLDERS_MAX: usize = 8_192;
+/// Folders whose patterns are remembered; beyond that all are forgotten and read again.
+const CACHED_FOLDERS_MAX: usize = 2_048;
 /// An ignore file's bytes that are read.
 const IGNORE_FILE_MAX: u64 = 1 << 20;
 
+/// The ignore files that apply inside a folder, the topmost first: how many bytes of a key lead to the
+/// file's folder, and its patterns.
+type Applying = Arc<Vec<(usize, Arc<Gitignore>)>>;
+
 pub(super) struct Ignores {
     exclude: Gitignore,
-    /// Per folder its own ignore file, if it has one.
-    folders: Mutex<HashMap<ObjectKey, Option<Arc<Gitignore>>>>,
+    /// A folder without a file of its own shares what applies in the one above it.
+    folders: Mutex<HashMap<ObjectKey, Applying>>,
 }
 
-/// The patterns that apply inside one folder, the deepest first.
+/// The patterns that apply inside one folder.
 pub(super) struct FolderIgnores<'a> {
     exclude: &'a Gitignore,
-    /// Each with the key of the folder its file is in.
-    files: Vec<(ObjectKey, Arc<Gitignore>)>,
+    files: Applying,
 }
 
 impl Ignores {
@@ -45,50 +48,53 @@ impl Ignores {
                 detail: format!("`exclude`: {error}"),
             })?;
         }
-        let exclude = builder
-            .build()
-            .map_err(|error| ConnectorError::Configuration { kind: KIND, detail: format!("`exclude`: {error}") })?;
+        let exclude = builder.build().map_err(|error| ConnectorError::Configuration {
+            kind: KIND,
+            detail: format!("`exclude`: {error}"),
+        })?;
         Ok(Ignores { exclude, folders: Mutex::default() })
     }
 
+    /// Goes up to the nearest folder that is remembered, mostly the parent, and down again: however deep
+    /// the tree is, a folder costs one look.
     pub fn for_folder(&self, root: &Root, folder: &ObjectKey) -> FolderIgnores<'_> {
-        let mut files = Vec::new();
+        let mut files = Applying::default();
+        let mut unknown = Vec::new();
         let mut at = Some(folder.clone());
         while let Some(key) = at {
-            if let Some(found) = self.of_folder(root, &key) {
-                files.push((key.clone(), found));
+            if let Some(known) = self.remembered().get(&key) {
+                files = Arc::clone(known);
+                break;
             }
             at = key.parent();
+            unknown.push(key);
+        }
+        for key in unknown.into_iter().rev() {
+            if let Some(patterns) = read_ignore_file(root, &key) {
+                let leading = if key.as_bytes().is_empty() { 0 } else { key.as_bytes().len() + 1 };
+                Arc::make_mut(&mut files).push((leading, Arc::new(patterns)));
+            }
+            let mut folders = self.remembered();
+            if folders.len() >= CACHED_FOLDERS_MAX {
+                folders.clear();
+            }
+            folders.insert(key, Arc::clone(&files));
         }
         FolderIgnores { exclude: &self.exclude, files }
     }
 
-    fn of_folder(&self, root: &Root, folder: &ObjectKey) -> Option<Arc<Gitignore>> {
-        let known = self.folders.lock().unwrap_or_else(PoisonError::into_inner).get(folder).cloned();
-        if let Some(known) = known {
-            return known;
-        }
-        let read = read_ignore_file(root, folder);
-        let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
-        if folders.len() >= CACHED_FOLDERS_MAX {
-            folders.clear();
-        }
-        folders.insert(folder.clone(), read.clone());
-        read
+    fn remembered(&self) -> MutexGuard<'_, HashMap<ObjectKey, Applying>> {
+        self.folders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl FolderIgnores<'_> {
     /// Whether the user left out the entry of this key.
     pub fn excludes(&self, key: &ObjectKey, is_folder: bool) -> bool {
-        match matched(self.exclude, key.as_bytes(), is_folder) {
-            Match::Ignore(()) => return true,
-            Match::Whitelist(()) => return false,
-            Match::None => {}
-        }
-        for (folder, patterns) in &self.files {
-            let prefix = if folder.as_bytes().is_empty() { 0 } else { folder.as_bytes().len() + 1 };
-            match matched(patterns, &key.as_bytes()[prefix..], is_folder) {
+        let own = std::iter::once((0, self.exclude));
+        let files = self.files.iter().rev().map(|(leading, patterns)| (*leading, patterns.as_ref()));
+        for (leading, patterns) in own.chain(files) {
+            match matched(patterns, &key.as_bytes()[leading..], is_folder) {
                 Match::Ignore(()) => return true,
                 Match::Whitelist(()) => return false,
                 Match::None => {}
@@ -105,7 +111,7 @@ fn matched(patterns: &Gitignore, key: &[u8], is_folder: bool) -> Match<()> {
     patterns.matched(Path::new(OsStr::from_bytes(key)), is_folder).map(|_| ())
 }
 
-fn read_ignore_file(root: &Root, folder: &ObjectKey) -> Option<Arc<Gitignore>> {
+fn read_ignore_file(root: &Root, folder: &ObjectKey) -> Option<Gitignore> {
     let file = root.open_file(&folder.join(IGNORE_FILE.as_bytes())).ok()?;
     if !file.metadata().ok()?.is_file() {
         return None;
@@ -117,5 +123,5 @@ fn read_ignore_file(root: &Root, folder: &ObjectKey) -> Option<Arc<Gitignore>> {
         // As git does it: a line that is no pattern is no pattern.
         let _ = builder.add_line(None, line);
     }
-    builder.build().ok().map(Arc::new)
+    builder.build().ok()
 }

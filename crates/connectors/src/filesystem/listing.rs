@@ -19,7 +19,11 @@ pub(super) fn begin(tree: &Arc<Tree>, container: &ObjectKey) -> Result<Box<dyn L
     let folder = tree.root.open_folder(container).map_err(|error| failed(&error))?;
     let entries = match &tree.config.only {
         Some(only) => Entries::One(Some(only.0.clone())),
-        None => Entries::All(Dir::read_from(&folder).map_err(|errno| failed(&errno.into()))?),
+        // The same open folder, not another opening of it: for that, its names being readable is too little.
+        None => {
+            let entries = folder.try_clone().map_err(|error| failed(&error))?;
+            Entries::All(Dir::new(entries).map_err(|errno| failed(&errno.into()))?)
+        }
     };
     Ok(Box::new(FolderListing { tree: Arc::clone(tree), key: container.clone(), folder, entries }))
 }
@@ -88,8 +92,12 @@ impl FolderListing {
             return skipped(name, &stat, Reason::Symlink);
         }
         match statat(&self.folder, name.as_slice(), AtFlags::empty()) {
-            Ok(target) if FileType::from_raw_mode(target.st_mode).is_dir() && self.is_above(&target) => {
+            Ok(target) if is_folder(&target) && self.is_above(&target) => {
                 skipped(name, &stat, Reason::SymlinkLoop)
+            }
+            // A pattern for folders means what a link leads to, once it is followed.
+            Ok(target) if self.tree.config.only.is_none() && ignores.excludes(&key, is_folder(&target)) => {
+                skipped(name, &stat, Reason::Excluded)
             }
             Ok(target) => self.classify(name, &target),
             Err(rustix::io::Errno::LOOP) => skipped(name, &stat, Reason::SymlinkLoop),
@@ -124,6 +132,10 @@ impl FolderListing {
         }
         false
     }
+}
+
+fn is_folder(stat: &Stat) -> bool {
+    FileType::from_raw_mode(stat.st_mode).is_dir()
 }
 
 fn skipped(name: Vec<u8>, stat: &Stat, reason: Reason) -> UnitRecord {

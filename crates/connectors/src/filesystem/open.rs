@@ -53,7 +53,10 @@ impl Root {
         }
         let mut folder: Option<OwnedFd> = None;
         while path.len() > PATH_PIECE_MAX {
-            let cut = path[..PATH_PIECE_MAX].iter().rposition(|&byte| byte == b'/').ok_or(rustix::io::Errno::NAMETOOLONG)?;
+            let cut = path[..PATH_PIECE_MAX]
+                .iter()
+                .rposition(|&byte| byte == b'/')
+                .ok_or(rustix::io::Errno::NAMETOOLONG)?;
             let at = folder.as_ref().map_or(root, AsFd::as_fd);
             folder = Some(self.open_at(at, &path[..cut], OFlags::PATH | OFlags::DIRECTORY)?);
             path = &path[cut + 1..];

@@ -1,0 +1,214 @@
+//! The connector on real trees: what it lists, what it opens, and what it refuses.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io::Read;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use domesday_connector::{Connector, ConnectorError, ConnectorFactory, Surroundings};
+use domesday_model::{ObjectKey, Reason, RecordKind, ResumePolicy, UnitRecord};
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use tempfile::TempDir;
+
+use super::*;
+
+/// Entries asked for at once, as the worker does.
+const BATCH: usize = 1_000;
+
+fn connector(config: &FilesystemConfig) -> Arc<dyn Connector> {
+    let configuration = serde_json::to_value(config).unwrap();
+    FilesystemFactory.create(&configuration, &Surroundings::default()).unwrap()
+}
+
+fn tree() -> (TempDir, Arc<dyn Connector>) {
+    let folder = tempfile::tempdir().unwrap();
+    let connector = connector(&FilesystemConfig::new(folder.path().to_owned()));
+    (folder, connector)
+}
+
+async fn batches(connector: &dyn Connector, container: &str) -> Result<Vec<Vec<UnitRecord>>, ConnectorError> {
+    let mut listing = connector.list(&ObjectKey::new(container), None).await?;
+    let mut batches = Vec::new();
+    loop {
+        let batch = listing.next_batch(BATCH).await?;
+        if batch.is_empty() {
+            return Ok(batches);
+        }
+        batches.push(batch);
+    }
+}
+
+async fn listed(connector: &dyn Connector, container: &str) -> Vec<(String, RecordKind, Option<Reason>)> {
+    let batches = batches(connector, container).await.unwrap();
+    let shown = |record: UnitRecord| (String::from_utf8(record.name).unwrap(), record.kind, record.reason);
+    let mut records: Vec<_> = batches.into_iter().flatten().map(shown).collect();
+    records.sort_by(|a, b| a.0.cmp(&b.0));
+    records
+}
+
+fn open_reason(connector: &dyn Connector, key: &str) -> Option<Reason> {
+    connector.open(&ObjectKey::new(key)).err().map(|error| error.reason)
+}
+
+fn read(connector: &dyn Connector, key: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    connector.open(&ObjectKey::new(key)).unwrap().reader.read_to_end(&mut bytes).unwrap();
+    bytes
+}
+
+#[tokio::test]
+async fn a_huge_folder_comes_in_small_batches() {
+    const ENTRIES: usize = 50_000;
+    let (folder, connector) = tree();
+    fs::write(folder.path().join("00000"), "x").unwrap();
+    for index in 1..ENTRIES {
+        // Names of one file: cheap to make, and entries like any other.
+        fs::hard_link(folder.path().join("00000"), folder.path().join(format!("{index:05}"))).unwrap();
+    }
+    let batches = batches(connector.as_ref(), "").await.unwrap();
+    assert!(batches.iter().all(|batch| batch.len() <= BATCH));
+    let names: HashSet<Vec<u8>> = batches.into_iter().flatten().map(|record| record.name).collect();
+    assert_eq!(names.len(), ENTRIES);
+}
+
+#[tokio::test]
+async fn entries_are_listed_with_kind_size_and_marks() {
+    let (folder, connector) = tree();
+    fs::write(folder.path().join("file"), "12345").unwrap();
+    fs::create_dir(folder.path().join("folder")).unwrap();
+    symlink("file", folder.path().join("link")).unwrap();
+    mknodat(CWD, folder.path().join("fifo"), FileType::Fifo, Mode::RUSR, 0).unwrap();
+    assert_eq!(
+        listed(connector.as_ref(), "").await,
+        [
+            ("fifo".into(), RecordKind::Skipped, Some(Reason::SpecialFile)),
+            ("file".into(), RecordKind::File, None),
+            ("folder".into(), RecordKind::Directory, None),
+            ("link".into(), RecordKind::Skipped, Some(Reason::Symlink)),
+        ]
+    );
+    let batches = batches(connector.as_ref(), "").await.unwrap();
+    let file = batches[0].iter().find(|record| record.name == b"file").unwrap();
+    assert_eq!(file.size, 5);
+    assert!(file.marks.mtime_ns > 0 && file.marks.ctime_ns > 0 && file.marks.inode > 0);
+    assert_eq!(connector.resume_policy(), ResumePolicy::ExcludeStaged);
+    assert_eq!(connector.display(&ObjectKey::new("a/b")), format!("{}/a/b", folder.path().display()));
+}
+
+#[tokio::test]
+async fn what_took_a_files_place_is_not_read() {
+    let (folder, connector) = tree();
+    let path = |name: &str| folder.path().join(name);
+    for name in ["gone", "linked", "folder", "fifo", "in/file"] {
+        fs::create_dir_all(path(name).parent().unwrap()).unwrap();
+        fs::write(path(name), "text").unwrap();
+    }
+    assert_eq!(read(connector.as_ref(), "in/file"), b"text");
+    for name in ["gone", "linked", "folder", "fifo"] {
+        fs::remove_file(path(name)).unwrap();
+    }
+    symlink("/etc/passwd", path("linked")).unwrap();
+    fs::create_dir(path("folder")).unwrap();
+    mknodat(CWD, path("fifo"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    // A link in the middle of the way leads out of the tree.
+    fs::rename(path("in"), path("was_in")).unwrap();
+    symlink("was_in", path("in")).unwrap();
+    for (key, reason) in [
+        ("gone", Reason::Vanished),
+        ("linked", Reason::Changed),
+        ("folder", Reason::Changed),
+        ("fifo", Reason::Changed),
+        ("in/file", Reason::Changed),
+        ("was_in/file/more", Reason::Changed),
+    ] {
+        assert_eq!(open_reason(connector.as_ref(), key), Some(reason), "{key}");
+    }
+    for (container, reason) in
+        [("in", Reason::Changed), ("gone", Reason::Vanished), ("was_in/file", Reason::Changed)]
+    {
+        let error = batches(connector.as_ref(), container).await.unwrap_err();
+        assert_eq!(error.reason(), reason, "{container}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_grows_or_shrinks_is_read_as_it_is() {
+    let (folder, connector) = tree();
+    let path = folder.path().join("file");
+    fs::write(&path, "first").unwrap();
+    let mut open = connector.open(&ObjectKey::new("file")).unwrap();
+    assert_eq!(open.size, Some(5));
+    fs::write(&path, "first and more").unwrap();
+    let mut text = String::new();
+    open.reader.read_to_string(&mut text).unwrap();
+    assert_eq!(text, "first and more");
+    let mut open = connector.open(&ObjectKey::new("file")).unwrap();
+    fs::write(&path, "fi").unwrap();
+    text.clear();
+    open.reader.read_to_string(&mut text).unwrap();
+    assert_eq!(text, "fi");
+}
+
+#[tokio::test]
+async fn a_file_that_vanishes_while_it_is_listed_is_told_when_it_is_opened() {
+    let (folder, _) = tree();
+    let only = FilesystemConfig {
+        only: Some(ObjectKey::new("gone")),
+        ..FilesystemConfig::new(folder.path().to_owned())
+    };
+    let connector = connector(&only);
+    assert_eq!(listed(connector.as_ref(), "").await, [("gone".into(), RecordKind::File, None)]);
+    assert_eq!(open_reason(connector.as_ref(), "gone"), Some(Reason::Vanished));
+}
+
+/// What applies in a folder does not depend on which folders were looked at before it.
+#[tokio::test]
+async fn ignore_files_apply_in_whatever_order_folders_come() {
+    let (folder, first) = tree();
+    let path = folder.path().join("a/b/c");
+    fs::create_dir_all(&path).unwrap();
+    fs::write(folder.path().join(".domesdayignore"), "*.log\n").unwrap();
+    fs::write(folder.path().join("a/b/.domesdayignore"), "/c/skip\n!*.log\n").unwrap();
+    for name in ["x.log", "skip", "y"] {
+        fs::write(path.join(name), "").unwrap();
+        fs::write(folder.path().join("a").join(name), "").unwrap();
+    }
+    let second = connector(&FilesystemConfig::new(folder.path().to_owned()));
+    for (connector, order) in [(&first, ["a", "a/b/c"]), (&second, ["a/b/c", "a"])] {
+        for container in order {
+            let records = listed(connector.as_ref(), container).await;
+            let left: Vec<&str> = records
+                .iter()
+                .filter(|(_, _, reason)| *reason == Some(Reason::Excluded))
+                .map(|(name, ..)| name.as_str())
+                .collect();
+            let expected = if container == "a" { ["x.log"] } else { ["skip"] };
+            assert_eq!(left, expected, "{container}");
+        }
+    }
+}
+
+#[test]
+fn configurations_are_checked() {
+    let refused = |value: serde_json::Value| {
+        let made = FilesystemFactory.create(&value, &Surroundings::default());
+        made.err().map(|error| error.to_string()).unwrap_or_default()
+    };
+    assert!(refused(serde_json::json!({})).contains("root"));
+    assert!(refused(serde_json::json!({ "root": "relative" })).contains("absolute"));
+    assert!(refused(serde_json::json!({ "root": "/", "excludes": [] })).contains("excludes"));
+    assert!(refused(serde_json::json!({ "root": "/", "exclude": ["{a"] })).contains("`exclude`"));
+}
+
+#[test]
+fn a_configuration_survives_the_book_whatever_the_root_is_called() {
+    let odd = PathBuf::from(std::ffi::OsString::from_vec(b"/od\xffd\n".to_vec()));
+    for root in [Path::new("/plain"), &odd] {
+        let config = FilesystemConfig { max_file_size: Some(7), ..FilesystemConfig::new(root.to_owned()) };
+        let text = serde_json::to_string(&config).unwrap();
+        let back = FilesystemConfig::parse(&serde_json::from_str(&text).unwrap()).unwrap();
+        assert_eq!(back, config);
+    }
+}

@@ -26,7 +26,11 @@ const RESULTS_AHEAD: usize = 64;
 /// Bytes of nested archives held in memory at once, per object.
 const NESTED_BUFFER_MAX: u64 = 64 << 20;
 
-pub(super) async fn classify(worker: &Worker, packet: &WorkPacket, mut halt: Stop) -> Result<(), PacketError> {
+pub(super) async fn classify(
+    worker: &Worker,
+    packet: &WorkPacket,
+    mut halt: Stop,
+) -> Result<(), PacketError> {
     let objects = worker.store.packet_objects(packet).await?;
     let connector = worker.connector(&packet.datasource)?;
     let scanner = worker.rules.scanner(worker.store.as_ref(), packet.rule_set).await;
@@ -34,9 +38,13 @@ pub(super) async fn classify(worker: &Worker, packet: &WorkPacket, mut halt: Sto
     let (sink, mut results) = Sink::new();
     let source = Arc::new(PacketSource { connector, objects, source_id: packet.datasource.id.0 });
     let options = packet_options(&packet.options);
-    let handle = worker.core.submit(Packet { source: Arc::clone(&source) as _, sink: Arc::new(sink), scanner, options });
-    let mut staging =
-        Staging { worker, packet, source: &source, batch: ResultBatch::default(), sequence: 0 };
+    let handle = worker.core.submit(Packet {
+        source: Arc::clone(&source) as _,
+        sink: Arc::new(sink),
+        scanner,
+        options,
+    });
+    let mut staging = Staging { worker, packet, source: &source, batch: ResultBatch::default(), sequence: 0 };
     let mut cancelled = false;
     let totals = loop {
         let message = tokio::select! {
@@ -126,8 +134,11 @@ impl Staging<'_> {
 
     async fn complete(self, totals: &PacketTotals) -> Result<(), PacketError> {
         let claim = self.packet.claim;
-        let totals =
-            TaskTotals { objects: totals.objects, nested: totals.nested_objects, bytes: totals.bytes_scanned };
+        let totals = TaskTotals {
+            objects: totals.objects,
+            nested: totals.nested_objects,
+            bytes: totals.bytes_scanned,
+        };
         match self.worker.store.complete_classification(&claim, self.sequence, self.batch, totals).await {
             // Done under this very claim: the answer was lost, not the work.
             Err(StoreError::CommitUnknown(_)) if self.worker.store.is_done(&claim).await? => Ok(()),

@@ -24,12 +24,14 @@ const BATCH_MAX: usize = 1_000;
 const UNITS_PER_COMMIT: usize = 64;
 /// How long a listed unit waits for others to share its commit, at most.
 const COMMIT_DELAY: Duration = Duration::from_millis(20);
-/// Hashes of one exclusion list, at most; a longer one is applied in passes.
-const EXCLUSION_MAX: i64 = 1_000_000;
+/// Hashes of one exclusion list, at most; a longer one is applied in passes. Few in tests, so that they
+/// need not list millions to see more than one pass.
+pub(crate) const EXCLUSION_MAX: i64 = if cfg!(test) { 1_000 } else { 1_000_000 };
 
 pub(super) async fn enumerate(worker: &Worker, packet: &WorkPacket, halt: Stop) -> Result<(), PacketError> {
+    let enumeration = Enumeration::new(worker, packet, halt)?;
     worker.progress.enumerating.fetch_add(1, Ordering::Relaxed);
-    let outcome = Enumeration::new(worker, packet, halt)?.run().await;
+    let outcome = enumeration.run().await;
     let left = worker.progress.enumerating.fetch_sub(1, Ordering::Relaxed) - 1;
     worker.progress.listing_done.store(left == 0, Ordering::Relaxed);
     outcome
@@ -64,7 +66,8 @@ impl<'a> Enumeration<'a> {
     async fn run(mut self) -> Result<(), PacketError> {
         let containers = self.store.packet_containers(self.packet).await?;
         let begun = self.store.task_units(&self.packet.claim).await?;
-        let begun: HashMap<ObjectKey, UnitState> = begun.into_iter().map(|unit| (unit.key.clone(), unit)).collect();
+        let begun: HashMap<ObjectKey, UnitState> =
+            begun.into_iter().map(|unit| (unit.key.clone(), unit)).collect();
         for container in containers {
             if self.halt.is_asked() {
                 self.commit().await?;
@@ -103,20 +106,21 @@ impl<'a> Enumeration<'a> {
             self.push(UnitListing { key: container, outcome: UnitOutcome::Listed(first) });
             return Ok(());
         }
-        self.stage(container, listing, 0, vec![first, second], None).await
+        self.stage(container, listing, 0, vec![first, second], None).await?;
+        Ok(())
     }
 
     /// Goes on with a container that an earlier claim had begun.
     async fn resume(&mut self, unit: &UnitState) -> Result<(), PacketError> {
         tracing::info!(task_id = %self.packet.claim.task, container = %unit.key, records = unit.records, "listing resumed");
         match self.connector.resume_policy() {
-            ResumePolicy::ExcludeStaged => self.resume_excluding(unit).await,
+            ResumePolicy::ExcludeStaged => self.resume_excluding(unit).await?,
             ResumePolicy::FromResumePoint => {
                 let listing = match self.open(&unit.key, unit.resume_point.as_deref()).await {
                     Ok(listing) => listing,
                     Err(error) => return self.fail(unit.key.clone(), &error),
                 };
-                self.stage(unit.key.clone(), listing, unit.records, Vec::new(), None).await
+                self.stage(unit.key.clone(), listing, unit.records, Vec::new(), None).await?;
             }
             ResumePolicy::ClearAndRelist => {
                 self.store.clear_unit(&self.packet.claim, unit.unit).await?;
@@ -124,9 +128,10 @@ impl<'a> Enumeration<'a> {
                     Ok(listing) => listing,
                     Err(error) => return self.fail(unit.key.clone(), &error),
                 };
-                self.stage(unit.key.clone(), listing, 0, Vec::new(), None).await
+                self.stage(unit.key.clone(), listing, 0, Vec::new(), None).await?;
             }
         }
+        Ok(())
     }
 
     /// Lists again and leaves out what is staged. Each pass looks at one range of hashes, so that the
@@ -143,31 +148,24 @@ impl<'a> Enumeration<'a> {
                 Err(error) => return self.fail(unit.key.clone(), &error),
             };
             let exclusion = Exclusion { staged, range, is_last: index == last };
-            next_sequence = self.stage_from(unit.key.clone(), listing, next_sequence, Vec::new(), Some(exclusion)).await?;
+            match self.stage(unit.key.clone(), listing, next_sequence, Vec::new(), Some(exclusion)).await? {
+                Some(next) => next_sequence = next,
+                None => break,
+            }
         }
         Ok(())
     }
 
+    /// Stages the rest of a listing batch by batch and commits the unit, unless another pass comes. The
+    /// next free sequence number; none when the listing failed, and its unit with it.
     async fn stage(
-        &mut self,
-        container: ObjectKey,
-        listing: Box<dyn Listing>,
-        first_sequence: i64,
-        batches: Vec<Vec<UnitRecord>>,
-        exclusion: Option<Exclusion>,
-    ) -> Result<(), PacketError> {
-        self.stage_from(container, listing, first_sequence, batches, exclusion).await.map(|_| ())
-    }
-
-    /// Stages the rest of a listing batch by batch and commits the unit; the next free sequence number.
-    async fn stage_from(
         &mut self,
         container: ObjectKey,
         mut listing: Box<dyn Listing>,
         first_sequence: i64,
         batches: Vec<Vec<UnitRecord>>,
         exclusion: Option<Exclusion>,
-    ) -> Result<i64, PacketError> {
+    ) -> Result<Option<i64>, PacketError> {
         // Units commit in order: what was listed before this one goes first.
         self.commit().await?;
         let claim = self.packet.claim;
@@ -179,7 +177,7 @@ impl<'a> Enumeration<'a> {
                     Ok(batch) => batch,
                     Err(error) => {
                         self.fail(container, &error)?;
-                        return Ok(sequence);
+                        return Ok(None);
                     }
                 },
             };
@@ -191,7 +189,8 @@ impl<'a> Enumeration<'a> {
                 self.count(&records);
                 let count = records.len() as i64;
                 let resume_point = listing.resume_point();
-                let batch = StageBatch { key: container.clone(), first_sequence: sequence, records, resume_point };
+                let batch =
+                    StageBatch { key: container.clone(), first_sequence: sequence, records, resume_point };
                 unit = Some(self.store.stage_unit(&claim, batch).await?);
                 sequence += count;
             }
@@ -207,10 +206,14 @@ impl<'a> Enumeration<'a> {
         {
             self.store.commit_staged(&claim, unit).await?;
         }
-        Ok(sequence)
+        Ok(Some(sequence))
     }
 
-    async fn open(&self, container: &ObjectKey, resume_point: Option<&str>) -> Result<Box<dyn Listing>, ConnectorError> {
+    async fn open(
+        &self,
+        container: &ObjectKey,
+        resume_point: Option<&str>,
+    ) -> Result<Box<dyn Listing>, ConnectorError> {
         let begun = Instant::now();
         let listing = self.connector.list(container, resume_point).await;
         self.count_time(begun);

@@ -8,6 +8,8 @@ mod classify;
 mod enumerate;
 
 pub(crate) use classify::{PacketSource, packet_options};
+#[cfg(test)]
+pub(crate) use enumerate::EXCLUSION_MAX;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -30,7 +32,7 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 const FAILURES_MAX: u32 = 5;
 /// The first wait before a failed task is tried again; doubled each time.
 const RETRY_BASE: Duration = Duration::from_millis(500);
-/// Connectors kept ready, one per data source.
+/// Connectors kept ready, one per data source and configuration.
 const CONNECTORS_MAX: usize = 1_024;
 
 #[derive(Clone, Debug)]
@@ -43,6 +45,15 @@ pub struct WorkerConfig {
     pub packets: usize,
 }
 
+/// What a worker works with.
+pub struct WorkerParts {
+    pub registry: Registry,
+    pub surroundings: Surroundings,
+    pub core: Arc<ScanCore>,
+    pub rules: RuleCache,
+    pub progress: Arc<Progress>,
+}
+
 /// What every packet needs.
 pub struct Worker {
     store: Arc<dyn Store>,
@@ -53,7 +64,8 @@ pub struct Worker {
     core: Arc<ScanCore>,
     rules: RuleCache,
     progress: Arc<Progress>,
-    connectors: Mutex<HashMap<DatasourceId, Arc<dyn Connector>>>,
+    /// By data source and configuration: jobs may read one source with different settings.
+    connectors: Mutex<HashMap<(DatasourceId, String), Arc<dyn Connector>>>,
 }
 
 /// Why a packet was not finished.
@@ -73,16 +85,8 @@ enum PacketError {
 }
 
 impl Worker {
-    pub fn new(
-        store: Arc<dyn Store>,
-        id: ProcessId,
-        config: WorkerConfig,
-        registry: Registry,
-        surroundings: Surroundings,
-        core: Arc<ScanCore>,
-        rules: RuleCache,
-        progress: Arc<Progress>,
-    ) -> Worker {
+    pub fn new(store: Arc<dyn Store>, id: ProcessId, config: WorkerConfig, parts: WorkerParts) -> Worker {
+        let WorkerParts { registry, surroundings, core, rules, progress } = parts;
         let connectors = Mutex::default();
         Worker { store, id, config, registry, surroundings, core, rules, progress, connectors }
     }
@@ -98,11 +102,11 @@ impl Worker {
         let (halt, halted) = StopSignal::new();
         let (rest, rested) = StopSignal::new();
         let work = async {
-            let enumerate = Arc::clone(&worker).serve(TaskType::DiscoveryEnumerate, halted.clone());
-            let classify = Arc::clone(&worker).serve(TaskType::Classification, halted.clone());
-            let served = tokio::try_join!(enumerate, classify);
+            let enumerate = worker.serve(TaskType::DiscoveryEnumerate, &halt, halted.clone());
+            let classify = worker.serve(TaskType::Classification, &halt, halted.clone());
+            let (enumerated, classified) = tokio::join!(enumerate, classify);
             rest.stop();
-            served
+            enumerated.and(classified)
         };
         let heartbeat = async {
             let kept = lease::keep(&store, Role::Worker, worker.id, worker.config.lease, rested).await;
@@ -110,7 +114,7 @@ impl Worker {
             kept
         };
         let ended = tokio::select! {
-            (served, kept) = async { tokio::join!(work, heartbeat) } => kept.and(served.map(|_| ())),
+            (served, kept) = async { tokio::join!(work, heartbeat) } => kept.and(served),
             never = async {
                 stop.asked().await;
                 halt.stop();
@@ -123,21 +127,42 @@ impl Worker {
         Ok(released?)
     }
 
-    /// Claims and runs tasks of one type, as many at once as there are slots.
-    async fn serve(self: Arc<Self>, task_type: TaskType, mut halt: Stop) -> Result<(), ControlError> {
+    /// Claims and runs tasks of one type until halted. A failure halts the other type, too; either way
+    /// every packet that runs has been given back or is done when this returns.
+    async fn serve(
+        self: &Arc<Self>,
+        task_type: TaskType,
+        halt: &StopSignal,
+        halted: Stop,
+    ) -> Result<(), ControlError> {
+        let mut running = JoinSet::new();
+        let mut served = self.claim_and_run(task_type, &mut running, halted).await;
+        halt.stop();
+        while let Some(ended) = running.join_next().await {
+            served = served.and(joined(ended));
+        }
+        served
+    }
+
+    /// As many tasks at once as there are slots.
+    async fn claim_and_run(
+        self: &Arc<Self>,
+        task_type: TaskType,
+        running: &mut JoinSet<Result<(), ControlError>>,
+        mut halt: Stop,
+    ) -> Result<(), ControlError> {
         let slots = match task_type {
             TaskType::DiscoveryEnumerate => self.config.enumerators,
             TaskType::Classification => self.config.packets,
         };
         let mut changes = self.store.changes();
-        let mut running: JoinSet<Result<(), ControlError>> = JoinSet::new();
         while !halt.is_asked() {
             changes.mark_unchanged();
             let room = slots.saturating_sub(running.len());
             if room > 0 {
                 let group = &self.config.node_group;
                 for packet in self.store.claim_tasks(self.id, group, task_type, room as u32).await? {
-                    running.spawn(Arc::clone(&self).run_packet(packet, halt.clone()));
+                    running.spawn(Arc::clone(self).run_packet(packet, halt.clone()));
                 }
             }
             tokio::select! {
@@ -147,9 +172,6 @@ impl Worker {
                 () = tokio::time::sleep(POLL_INTERVAL) => {}
             }
         }
-        while let Some(ended) = running.join_next().await {
-            joined(ended)?;
-        }
         Ok(())
     }
 
@@ -157,7 +179,7 @@ impl Worker {
         let claim = packet.claim;
         let ran = match packet.task_type {
             TaskType::DiscoveryEnumerate => self.run_enumeration(&packet, halt).await,
-            TaskType::Classification => classify::classify(&self, &packet, halt).await,
+            TaskType::Classification => self.run_classification(&packet, halt).await,
         };
         match ran {
             Ok(()) => Ok(()),
@@ -172,12 +194,33 @@ impl Worker {
         let listing = move || runtime.block_on(enumerate::enumerate(&worker, &packet, halt));
         match tokio::task::spawn_blocking(listing).await {
             Ok(listed) => listed,
-            Err(panicked) => Err(PacketError::Retry(format!("listing panicked: {panicked}"))),
+            // Without the panic's own words, which may quote what was read.
+            Err(_) => Err(PacketError::Retry("listing panicked".into())),
+        }
+    }
+
+    /// In a set of its own, so that it ends with whoever waits for it, and a panic becomes an error.
+    async fn run_classification(
+        self: &Arc<Self>,
+        packet: &WorkPacket,
+        halt: Stop,
+    ) -> Result<(), PacketError> {
+        let (worker, packet) = (Arc::clone(self), packet.clone());
+        let mut alone = JoinSet::new();
+        alone.spawn(async move { classify::classify(&worker, &packet, halt).await });
+        match alone.join_next().await {
+            Some(Ok(classified)) => classified,
+            _ => Err(PacketError::Retry("classification panicked".into())),
         }
     }
 
     /// Ends a packet that was not finished, as far as it is still this worker's to end.
-    async fn give_back(&self, claim: &Claim, packet: &WorkPacket, error: PacketError) -> Result<(), ControlError> {
+    async fn give_back(
+        &self,
+        claim: &Claim,
+        packet: &WorkPacket,
+        error: PacketError,
+    ) -> Result<(), ControlError> {
         let how = match error {
             PacketError::Store(error) if error.is_lost() => {
                 tracing::warn!(task_id = %claim.task, worker_id = %self.id, "claim lost; results refused");
@@ -193,17 +236,25 @@ impl Worker {
                 GiveBack::Retry { error: error.to_string(), after: back_off(claim, packet.failures) }
             }
         };
-        match self.store.give_back(claim, how).await {
-            Err(error) if error.is_lost() => Ok(()),
-            // Not returned: the reaper will do it when this process's lease ends.
-            Err(error) if error.is_retryable() => Ok(()),
-            given => Ok(given?),
+        // Until it is known to be back: a claim that nobody works on would be kept alive by this process's
+        // own lease.
+        let mut tries = 0;
+        loop {
+            match self.store.give_back(claim, how.clone()).await {
+                Err(error) if error.is_lost() => return Ok(()),
+                Err(error) if error.is_retryable() && tries < FAILURES_MAX => {
+                    tokio::time::sleep(back_off(claim, tries)).await;
+                    tries += 1;
+                }
+                given => return Ok(given?),
+            }
         }
     }
 
     fn connector(&self, source: &PacketDatasource) -> Result<Arc<dyn Connector>, PacketError> {
         let mut connectors = self.connectors.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(connector) = connectors.get(&source.id) {
+        let key = (source.id, source.configuration.to_string());
+        if let Some(connector) = connectors.get(&key) {
             return Ok(Arc::clone(connector));
         }
         let made = self.registry.create(&source.kind, &source.configuration, &self.surroundings);
@@ -211,7 +262,7 @@ impl Worker {
         if connectors.len() >= CONNECTORS_MAX {
             connectors.clear();
         }
-        connectors.insert(source.id, Arc::clone(&connector));
+        connectors.insert(key, Arc::clone(&connector));
         Ok(connector)
     }
 }
