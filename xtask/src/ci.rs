@@ -1,0 +1,61 @@
+//! `cargo xtask test`: everything CI runs, step by step, up to the first failure.
+
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+
+use crate::workspace::{cargo, root};
+use crate::{crash, tidy};
+
+/// Kills of the short crash run: enough to pass through every phase, and done in about a minute.
+const SHORT_RUN_KILLS: u64 = 15;
+
+pub fn test() -> Result<()> {
+    let begun = Instant::now();
+    step("format", || command(&["fmt", "--all", "--check"]))?;
+    step("clippy", || {
+        command(&["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"])
+    })?;
+    // Also a test of this crate; here it comes first, because it says within a second what is wrong.
+    step("tidy: layers, lengths, licences", tidy::run)?;
+    step("tests", || command(&["test", "--workspace"]))?;
+    step("loom models", loom)?;
+    step("crash run", || {
+        crash::run(&crash::Options { kills: SHORT_RUN_KILLS, ..crash::Options::default() })
+    })?;
+    println!("\nall steps passed in {} s", begun.elapsed().as_secs());
+    Ok(())
+}
+
+fn step(name: &str, run: impl FnOnce() -> Result<()>) -> Result<()> {
+    println!("\n==> {name}");
+    let begun = Instant::now();
+    run().with_context(|| format!("step `{name}` failed"))?;
+    println!("==> {name}: passed in {} s", begun.elapsed().as_secs());
+    Ok(())
+}
+
+fn command(arguments: &[&str]) -> Result<()> {
+    run_command(cargo(root()).args(arguments))
+}
+
+/// Every interleaving of the lock-free parts. Its own target folder: the flag changes every crate, and
+/// would make cargo build all of them again for the next step.
+fn loom() -> Result<()> {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), Into::into);
+    run_command(
+        cargo(root())
+            .args(["test", "--package", "domesday-scheduler", "--release", "--test", "loom"])
+            .env("RUSTFLAGS", "--cfg loom")
+            .env("CARGO_TARGET_DIR", target.join("loom")),
+    )
+}
+
+fn run_command(command: &mut Command) -> Result<()> {
+    let status = command.status().with_context(|| format!("cannot run {command:?}"))?;
+    if !status.success() {
+        bail!("{command:?} ended with {status}");
+    }
+    Ok(())
+}

@@ -1,0 +1,118 @@
+//! One start of the real binary, and how it ended: by itself, by a failpoint, or by a kill from outside.
+
+use std::io::Read;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::workspace::{Workspace, cargo};
+
+/// A start that takes longer is stuck.
+const HANG: Duration = Duration::from_secs(180);
+/// What the binary says on standard error before a failpoint ends it.
+const FAILPOINT_MARK: &str = "failpoint ";
+/// The exit code for wrong usage and fatal errors; every other one comes with a report.
+const EXIT_FATAL: i32 = 2;
+
+/// The binary ends itself the nth time a verb comes to a stage of its write.
+#[derive(Clone, Debug)]
+pub struct Failpoint {
+    pub verb: &'static str,
+    pub stage: &'static str,
+    pub nth: u64,
+}
+
+/// How a start is disturbed: a signal from outside after so long, if no failpoint ended it before.
+#[derive(Clone, Debug)]
+pub struct Disturbance {
+    pub failpoint: Option<Failpoint>,
+    pub after: Duration,
+    pub signal: Signal,
+}
+
+pub enum Ended {
+    /// The verb of the failpoint, or `None` for a kill from outside.
+    Killed(Option<String>),
+    /// By itself, with a report.
+    Reported { code: i32, after: Duration },
+    /// By itself, without one, or not at all: what it said.
+    Failed(String),
+}
+
+/// The command that is run again and again.
+pub struct Scan {
+    pub binary: PathBuf,
+    pub tree: PathBuf,
+}
+
+impl Scan {
+    /// Builds the binary with failpoints, and puts a copy aside that no later build replaces.
+    pub fn build(workspace: &Workspace, folder: &Path, tree: PathBuf) -> Result<Scan> {
+        let status = cargo(&workspace.root)
+            .args(["build", "--quiet", "--release", "--package", "domesday", "--features", "failpoints"])
+            .status()
+            .context("cannot run cargo build")?;
+        if !status.success() {
+            bail!("cannot build the binary: {status}");
+        }
+        let binary = folder.join("domesday");
+        std::fs::copy(workspace.target.join("release/domesday"), &binary)
+            .context("cannot copy the binary")?;
+        Ok(Scan { binary, tree })
+    }
+
+    pub fn run(&self, state: &Path, report: &Path, disturbance: Option<&Disturbance>) -> Result<Ended> {
+        let mut command = Command::new(&self.binary);
+        command.args(["scan", "--quiet", "--format", "json", "--output"]).arg(report);
+        command.arg("--state").arg(state).arg(&self.tree);
+        command
+            .env_remove("DOMESDAY_FAILPOINT")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        if let Some(Failpoint { verb, stage, nth }) = disturbance.and_then(|it| it.failpoint.as_ref()) {
+            command.env("DOMESDAY_FAILPOINT", format!("{verb}:{stage}:{nth}"));
+        }
+        let begun = Instant::now();
+        let mut child = command.spawn().context("cannot start the binary")?;
+        // Standard error ends with the process, however that ends: its end is what is waited for.
+        let mut stderr = child.stderr.take().context("standard error is piped")?;
+        let (tell, wait) = mpsc::channel();
+        std::thread::spawn(move || {
+            let mut said = Vec::new();
+            let _ = stderr.read_to_end(&mut said);
+            let _ = tell.send(String::from_utf8_lossy(&said).into_owned());
+        });
+        let mut ended = None;
+        if let Some(Disturbance { after, signal, .. }) = disturbance {
+            ended = wait.recv_timeout(*after).ok();
+            if ended.is_none() {
+                kill_process(Pid::from_child(&child), *signal).context("cannot signal the binary")?;
+            }
+        }
+        let ended = ended.or_else(|| wait.recv_timeout(HANG).ok());
+        let is_stuck = ended.is_none();
+        if is_stuck {
+            child.kill().context("cannot kill the binary")?;
+        }
+        let status = child.wait().context("cannot wait for the binary")?;
+        let said = ended.or_else(|| wait.recv().ok()).unwrap_or_default();
+        if is_stuck {
+            return Ok(Ended::Failed(format!("did not end within {} s: {said}", HANG.as_secs())));
+        }
+        Ok(match (status.code(), status.signal()) {
+            (Some(EXIT_FATAL), _) => Ended::Failed(format!("fatal error: {said}")),
+            (Some(code), _) => Ended::Reported { code, after: begun.elapsed() },
+            (_, Some(signal)) if signal == Signal::KILL.as_raw() => {
+                let verb = said.lines().find_map(|line| line.strip_prefix(FAILPOINT_MARK));
+                Ended::Killed(verb.map(str::to_owned))
+            }
+            _ => Ended::Failed(format!("{status}: {said}")),
+        })
+    }
+}
