@@ -16,7 +16,10 @@ impl FingerprintKey {
 
     /// Names the key without telling it; stored beside fingerprints.
     pub fn id(&self) -> String {
-        blake3::derive_key("domesday fingerprint key id", &self.0)[..4].iter().map(|byte| format!("{byte:02x}")).collect()
+        blake3::derive_key("domesday fingerprint key id", &self.0)[..4]
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect()
     }
 
     pub fn fingerprint(&self, value: &[u8]) -> Fingerprint {

@@ -90,7 +90,8 @@ impl Serialize for ObjectKey {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match std::str::from_utf8(&self.0) {
             Ok(text) => serializer.serialize_str(text),
-            Err(_) => KeyForm::Hex { hex: self.0.iter().map(|byte| format!("{byte:02x}")).collect() }.serialize(serializer),
+            Err(_) => KeyForm::Hex { hex: self.0.iter().map(|byte| format!("{byte:02x}")).collect() }
+                .serialize(serializer),
         }
     }
 }

@@ -18,8 +18,8 @@ pub mod task;
 pub use finding::{Category, FindingDraft, Level, Location, NestedStep, Position, Score, Span};
 pub use fingerprint::{Fingerprint, FingerprintKey};
 pub use ids::{
-    BatchId, ClaimId, DatasourceId, EnumerationSessionId, FindingId, JobId, MasterJobId, ProcessId, RuleSetHash, TaskId,
-    UnitId,
+    BatchId, ClaimId, DatasourceId, EnumerationSessionId, FindingId, JobId, MasterJobId, ProcessId,
+    RuleSetHash, TaskId, UnitId,
 };
 pub use job::{Command, DatasourceSpec, JobConfiguration, ScanOptions};
 pub use key::ObjectKey;

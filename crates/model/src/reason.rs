@@ -99,7 +99,11 @@ impl FromStr for Reason {
     type Err = UnknownReason;
 
     fn from_str(name: &str) -> Result<Self, UnknownReason> {
-        Reason::ALL.iter().copied().find(|reason| reason.as_str() == name).ok_or_else(|| UnknownReason(name.to_owned()))
+        Reason::ALL
+            .iter()
+            .copied()
+            .find(|reason| reason.as_str() == name)
+            .ok_or_else(|| UnknownReason(name.to_owned()))
     }
 }
 

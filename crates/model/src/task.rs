@@ -53,7 +53,8 @@ impl TaskPayload {
         match self {
             TaskPayload::PathsToScan(paths) => {
                 let (a, b) = paths.split_at(paths.len() / 2);
-                (!a.is_empty()).then(|| (TaskPayload::PathsToScan(a.to_vec()), TaskPayload::PathsToScan(b.to_vec())))
+                (!a.is_empty())
+                    .then(|| (TaskPayload::PathsToScan(a.to_vec()), TaskPayload::PathsToScan(b.to_vec())))
             }
             TaskPayload::UnitRanges(ranges) => {
                 let total: i64 = ranges.iter().map(|range| range.to - range.from).sum();
@@ -68,7 +69,8 @@ impl TaskPayload {
                         b.push(UnitRange { from: cut, ..range });
                     }
                 }
-                (!a.is_empty() && !b.is_empty()).then_some((TaskPayload::UnitRanges(a), TaskPayload::UnitRanges(b)))
+                (!a.is_empty() && !b.is_empty())
+                    .then_some((TaskPayload::UnitRanges(a), TaskPayload::UnitRanges(b)))
             }
         }
     }
