@@ -1,33 +1,37 @@
-//! Shapes: triggers for rules without a literal. Digits are counted in blocks without a branch per byte;
-//! only a block with enough of them is looked at closely. Each shape is defined by a function of the
-//! bytes near a position alone (`*_at`), so that hits do not depend on where a chunk begins.
+//! Shapes: triggers for rules without a literal. Runs of classes of bytes are found in bit masks, 64 bytes at
+//! a time without a branch per byte; only where a mask says so are bytes looked at one by one. Each shape is
+//! defined by a function of the bytes near a position alone (`*_at`), so that hits do not depend on where a
+//! chunk begins; a hit's rules are those whose gate lets the place through.
 
 use std::ops::Range;
 
-use memchr::memchr_iter;
-
+use super::places::{FACT_MAX, Places};
+use super::simd::{self, BLOCK, CLASSES, Level};
 use super::{Hit, SEGMENT_ALIGN};
 use crate::rules::Shape;
 use crate::rules::gate::{GROUP_MAX, Gate};
 
-/// Bytes whose digits are counted together.
-const BLOCK: usize = 32;
 /// Digits that are counted from a position on, at most; no rule may ask for more.
 const DIGITS_MAX: usize = 32;
-/// Bytes that so many digits with single separators take.
-const DIGIT_RUN_MAX: usize = 2 * DIGITS_MAX - 1;
-/// Bytes of a word that count for `word_digits`, so that it touches two blocks at most.
-const SHORT_WORD_MAX: usize = BLOCK;
+/// Bytes of a word that count for `word_digits`.
+const SHORT_WORD_MAX: usize = 32;
 /// Bytes of a word that count if it is found by its length.
 pub const WORD_MAX: usize = 64;
-/// Bytes of a word that is found by its length: it holds the first half of an aligned [`STEP`] whole.
-pub const LONG_WORD_MIN: usize = STEP + STEP / 2 - 1;
-/// Bytes from one sample for long words to the next.
-const STEP: usize = 16;
+/// Bytes of a word that is found by its length.
+pub const LONG_WORD_MIN: usize = 23;
 /// Bytes of a hexadecimal run in which colons count.
 const HEX_RUN_MAX: usize = 64;
+/// Blocks that are searched together.
+const BATCH: usize = 32;
+/// Their masks, with those of the block before and the block after.
+type Row = [u64; BATCH + 2];
+/// The block after.
+const LAST: usize = BATCH + 1;
 
 const _: () = assert!(SEGMENT_ALIGN.is_multiple_of(BLOCK));
+// A run is told from the masks of its block and the next.
+const _: () = assert!(DIGITS_MAX <= BLOCK && LONG_WORD_MIN <= BLOCK && DIGITS_MAX <= FACT_MAX);
+const _: () = assert!(GROUP_MAX <= FACT_MAX && WORD_MAX <= FACT_MAX);
 
 fn is_separator(byte: u8) -> bool {
     matches!(byte, b' ' | b'-' | b'.' | b'/')
@@ -124,308 +128,309 @@ pub(super) fn at_at(bytes: &[u8], at: usize) -> bool {
         && bytes.get(at + 1).is_some_and(|next| next.is_ascii_alphanumeric() || *next == b'[')
 }
 
-/// Rules of a counted shape, those with the smallest count first.
+/// Rules of a shape that is counted, with the least count.
 #[derive(Default)]
 struct Counted(Vec<(usize, u32)>);
 
 impl Counted {
-    fn add(&mut self, min: u8, rule: u32) {
-        self.0.push((min.into(), rule));
-        self.0.sort_unstable();
-    }
-
-    fn least(&self) -> Option<usize> {
-        self.0.first().map(|&(min, _)| min)
-    }
-
     fn push(&self, count: usize, at: usize, hits: &mut Vec<Hit>) {
-        let reached = self.0.iter().take_while(|&&(min, _)| min <= count);
+        let reached = self.0.iter().filter(|&&(min, _)| min <= count);
         hits.extend(reached.map(|&(_, rule)| Hit { rule, at, len: 1 }));
     }
 }
 
-/// Rules of digits, by the length that their first group may have; those with the smallest count first.
-struct Groups {
-    by_len: [Vec<GroupRule>; GROUP_MAX + 1],
-    least: Option<usize>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct GroupRule {
-    min: usize,
-    rule: u32,
-    starts_word: bool,
-}
-
-impl Default for Groups {
-    fn default() -> Groups {
-        Groups { by_len: std::array::from_fn(|_| Vec::new()), least: None }
-    }
-}
-
-impl Groups {
-    fn add(&mut self, min: u8, rule: u32, gate: &Gate) {
-        let min = usize::from(min);
-        self.least = Some(self.least.map_or(min, |least| least.min(min)));
-        for (len, rules) in
-            self.by_len.iter_mut().enumerate().filter(|(len, _)| gate.first_group >> len & 1 != 0)
-        {
-            debug_assert!(len <= GROUP_MAX);
-            rules.push(GroupRule { min, rule, starts_word: gate.starts_word });
-            rules.sort_unstable();
-        }
-    }
-
-    /// The hits of a group of `len` digits that starts at `at`.
-    fn push(&self, bytes: &[u8], at: usize, len: usize, hits: &mut Vec<Hit>) {
-        let rules = &self.by_len[len.min(GROUP_MAX)];
-        if rules.is_empty() {
-            return;
-        }
-        let in_word = is_word(before(bytes, at));
-        let count = digits_at(bytes, at);
-        let reached =
-            rules.iter().take_while(|rule| rule.min <= count).filter(|rule| !(in_word && rule.starts_word));
-        hits.extend(reached.map(|rule| Hit { rule: rule.rule, at, len: 1 }));
-    }
-}
-
-/// Rules of words, with what each asks for.
-#[derive(Default)]
-struct Words(Vec<(Word, Gate, u32)>);
-
-impl Words {
-    fn least_digits(&self) -> Option<usize> {
-        self.0.iter().map(|(least, ..)| least.digits).min()
-    }
-
-    fn push(&self, bytes: &[u8], at: usize, max: usize, hits: &mut Vec<Hit>) {
-        let Some(word) = word_at(bytes, at, max) else { return };
-        for (least, gate, rule) in &self.0 {
-            let enough = word.digits >= least.digits && word.len >= least.len;
-            if enough && gate.first_byte[usize::from(bytes[at])] {
-                hits.push(Hit { rule: *rule, at, len: 1 });
-            }
-        }
-    }
-}
-
-/// Before these positions nothing needs another look.
-#[derive(Default)]
-struct Done {
-    groups: usize,
-    words: usize,
-}
-
-/// The positions in a block at which a group of digits starts.
-#[derive(Clone, Copy)]
-struct GroupStarts {
-    mask: u32,
-    block: usize,
-}
-
-impl GroupStarts {
-    fn of(bytes: &[u8], block: Range<usize>) -> GroupStarts {
-        let digits = match bytes[block.clone()].first_chunk::<BLOCK>() {
-            Some(whole) => {
-                let (words, _) = whole.as_chunks::<8>();
-                words.iter().rev().fold(0, |mask, &word| mask << 8 | digit_mask(word))
-            }
-            None => {
-                let bits = bytes[block.clone()].iter().enumerate();
-                bits.fold(0, |mask, (i, byte)| mask | u32::from(byte.is_ascii_digit()) << i)
-            }
-        };
-        let digit_before = u32::from(before(bytes, block.start).is_ascii_digit());
-        GroupStarts { mask: digits & !(digits << 1 | digit_before), block: block.start }
-    }
-}
-
-impl Iterator for GroupStarts {
-    type Item = usize;
-
-    fn next(&mut self) -> Option<usize> {
-        if self.mask == 0 {
-            return None;
-        }
-        let at = self.block + self.mask.trailing_zeros() as usize;
-        self.mask &= self.mask - 1;
-        Some(at)
-    }
-}
-
 /// The shapes of all rules.
-#[derive(Default)]
 pub struct ShapeIndex {
-    digits: Groups,
-    words: Words,
-    long_words: Words,
-    quads: Counted,
+    level: Level,
+    digits: Places,
+    words: Places,
+    long_words: Places,
+    quads: Places,
     colons: Counted,
     ats: Counted,
+    /// The fewest digits that a rule of digits asks for.
+    digits_min: usize,
+    /// The shortest word that a rule of words asks for.
+    words_min: usize,
 }
 
 impl ShapeIndex {
+    pub fn new(level: Level) -> ShapeIndex {
+        ShapeIndex {
+            level,
+            digits: Places::default(),
+            words: Places::default(),
+            long_words: Places::default(),
+            quads: Places::default(),
+            colons: Counted::default(),
+            ats: Counted::default(),
+            digits_min: DIGITS_MAX,
+            words_min: LONG_WORD_MIN,
+        }
+    }
+
     pub fn add(&mut self, shape: Shape, rule: u32, gate: &Gate) {
+        let group = |len: usize| gate.first_group >> len.min(GROUP_MAX) & 1 != 0;
         match shape {
-            Shape::Digits { min } => self.digits.add(min, rule, gate),
-            Shape::WordDigits { min, len } => {
-                let words =
-                    if usize::from(len) >= LONG_WORD_MIN { &mut self.long_words } else { &mut self.words };
-                words.0.push((Word { digits: min.into(), len: len.into() }, gate.clone(), rule));
+            Shape::Digits { min } => {
+                self.digits_min = self.digits_min.min(min.into());
+                self.digits.add(rule, gate, min.into(), group);
             }
-            Shape::DottedQuad => self.quads.add(1, rule),
-            Shape::HexColon { min } => self.colons.add(min, rule),
-            Shape::At => self.ats.add(1, rule),
+            Shape::WordDigits { min, len: least } => {
+                let words = if usize::from(least) >= LONG_WORD_MIN {
+                    &mut self.long_words
+                } else {
+                    self.words_min = self.words_min.min(least.into());
+                    &mut self.words
+                };
+                words.add(rule, gate, min.into(), |len| len >= least.into());
+            }
+            Shape::DottedQuad => self.quads.add(rule, gate, 0, group),
+            Shape::HexColon { min } => self.colons.0.push((min.into(), rule)),
+            Shape::At => self.ats.0.push((1, rule)),
         }
     }
 
     /// Adds the hits that begin in `segment` or reach into it.
     pub fn find(&self, bytes: &[u8], segment: Range<usize>, hits: &mut Vec<Hit>) {
-        self.find_in_digit_blocks(bytes, segment.clone(), hits);
-        if !self.long_words.0.is_empty() {
-            self.find_long_words(bytes, segment.clone(), hits);
-        }
-        if self.colons.least().is_some() {
-            self.find_colons(bytes, segment.clone(), hits);
-        }
-        if self.ats.least().is_some() {
-            for at in memchr_iter(b'@', &bytes[segment.clone()]).map(|at| segment.start + at) {
-                if at_at(bytes, at) {
-                    self.ats.push(1, at, hits);
+        let mut masks = Masks::default();
+        let mut spots = Spots::default();
+        let mut colons_done = 0;
+        for from in segment.clone().step_by(BATCH * BLOCK) {
+            let blocks = (segment.end - from).div_ceil(BLOCK).min(BATCH);
+            masks.read(self.level, bytes, from);
+            let (digits_min, words_min) = (self.digits_min, self.words_min);
+            simd::run(self.level, Search { masks: &masks, digits_min, words_min, spots: &mut spots });
+            for block in (0..blocks).filter(|&block| spots.any[block] != 0) {
+                let at = from + block * BLOCK;
+                self.look(bytes, at, &spots, block, hits);
+                for colon in bits(spots.colons[block]).map(|bit| at + bit) {
+                    self.look_at_colon(bytes, colon, &mut colons_done, hits);
                 }
             }
         }
     }
 
-    /// What asks for `n` digits touches two blocks, and then one of them has half of them; or more, and then
-    /// it has a block all to itself, with every second byte a digit at least.
-    fn find_in_digit_blocks(&self, bytes: &[u8], segment: Range<usize>, hits: &mut Vec<Hit>) {
-        let half = |least: Option<usize>| least.map_or(usize::MAX, |least| least.div_ceil(2));
-        let digits_from = half(self.digits.least);
-        let words_from = half(self.words.least_digits());
-        let quads_from = half((!self.quads.0.is_empty()).then_some(4));
-        let threshold = digits_from.min(words_from).min(quads_from);
-        if threshold == usize::MAX {
-            return;
+    fn look(&self, bytes: &[u8], from: usize, spots: &Spots, block: usize, hits: &mut Vec<Hit>) {
+        let group_len =
+            |at: usize| bytes[at..].iter().take(GROUP_MAX).take_while(|byte| byte.is_ascii_digit()).count();
+        let all = |mask: u64| bits(mask).map(move |bit| from + bit);
+        for at in all(spots.digits[block]) {
+            self.digits.push(bytes, at, || Some((digits_at(bytes, at), group_len(at))), hits);
         }
-        let mut done = Done::default();
-        let mut at = segment.start;
-        for block in bytes[segment].chunks(BLOCK) {
-            let count = count_digits(block);
-            if count >= threshold {
-                let range = at..at + block.len();
-                let groups = GroupStarts::of(bytes, range.clone());
-                // Half of a quad has one of its dots.
-                if count >= digits_from || (count >= quads_from && block.contains(&b'.')) {
-                    self.find_groups(bytes, range.clone(), groups, &mut done, hits);
-                }
-                if count >= words_from {
-                    self.find_words(bytes, range, groups, &mut done, hits);
-                }
-            }
-            at += block.len();
+        for first_dot in all(spots.quads[block]) {
+            let at = walk_back(bytes, first_dot, 4, |byte| byte.is_ascii_digit());
+            self.quads.push(bytes, at, || quad_at(bytes, at).then(|| (0, group_len(at))), hits);
+        }
+        for digit in bits(spots.word_digits[block]) {
+            let starts = spots.words[block] & (u64::MAX >> (63 - digit));
+            let at = from + starts.ilog2() as usize;
+            let word = || word_at(bytes, at, SHORT_WORD_MAX).map(|word| (word.digits, word.len));
+            self.words.push(bytes, at, word, hits);
+        }
+        for at in all(spots.long_words[block]) {
+            let word = || word_at(bytes, at, WORD_MAX).map(|word| (word.digits, word.len));
+            self.long_words.push(bytes, at, word, hits);
+        }
+        for at in all(spots.ats[block]).filter(|&at| at_at(bytes, at)) {
+            self.ats.push(1, at, hits);
         }
     }
 
-    fn find_groups(
-        &self,
-        bytes: &[u8],
-        block: Range<usize>,
-        groups: GroupStarts,
-        done: &mut Done,
-        hits: &mut Vec<Hit>,
-    ) {
-        let continues = |byte: u8| byte.is_ascii_digit() || is_separator(byte);
-        let from = walk_back(bytes, block.start, DIGIT_RUN_MAX, continues).max(done.groups);
-        done.groups = block.end;
-        let starts_group = |&at: &usize| bytes[at].is_ascii_digit() && !before(bytes, at).is_ascii_digit();
-        for at in (from..block.start).filter(starts_group).chain(groups) {
-            let len = bytes[at..].iter().take(GROUP_MAX).take_while(|byte| byte.is_ascii_digit()).count();
-            self.digits.push(bytes, at, len, hits);
-            if bytes.get(at + len) == Some(&b'.') {
-                self.quads.push(quad_at(bytes, at).into(), at, hits);
-            }
-        }
-    }
-
-    /// A word with half of its digits in the block has one of its groups of digits there.
-    fn find_words(
-        &self,
-        bytes: &[u8],
-        block: Range<usize>,
-        groups: GroupStarts,
-        done: &mut Done,
-        hits: &mut Vec<Hit>,
-    ) {
-        let first = bytes[block.start].is_ascii_digit().then_some(block.start);
-        for at in first.into_iter().chain(groups) {
-            let start = walk_back(bytes, at, SHORT_WORD_MAX, |byte| byte.is_ascii_alphanumeric());
-            if start >= done.words {
-                done.words = start + 1;
-                self.words.push(bytes, start, SHORT_WORD_MAX, hits);
-            }
-        }
-    }
-
-    fn find_long_words(&self, bytes: &[u8], segment: Range<usize>, hits: &mut Vec<Hit>) {
-        let mut done = 0;
-        let mut at = segment.start;
-        while at < segment.end {
-            let Some(&half) = bytes[at..].first_chunk() else { break };
-            if at >= done && all_alphanumeric(half) {
-                let start = walk_back(bytes, at, WORD_MAX, |byte| byte.is_ascii_alphanumeric());
-                let rest = bytes[at..].iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
-                done = at + rest;
-                self.long_words.push(bytes, start, WORD_MAX, hits);
-            }
-            at += STEP;
-        }
-    }
-
-    fn find_colons(&self, bytes: &[u8], segment: Range<usize>, hits: &mut Vec<Hit>) {
-        let mut done = 0;
-        for colon in memchr_iter(b':', &bytes[segment.clone()]).map(|at| segment.start + at) {
-            let follows = bytes.get(colon + 1).is_some_and(|&byte| is_hex_colon(byte));
-            if colon < done || !follows {
-                continue;
-            }
+    /// Looks once at each run of hexadecimal digits and colons.
+    fn look_at_colon(&self, bytes: &[u8], colon: usize, done: &mut usize, hits: &mut Vec<Hit>) {
+        if colon >= *done && colon < bytes.len() {
             let start = walk_back(bytes, colon, HEX_RUN_MAX, is_hex_colon);
-            done = colon + 1 + bytes[colon + 1..].iter().take_while(|&&byte| is_hex_colon(byte)).count();
+            *done = colon + bytes[colon..].iter().take_while(|&&byte| is_hex_colon(byte)).count();
             self.colons.push(colons_at(bytes, start), start, hits);
         }
     }
 }
 
-/// Whether all eight bytes are ASCII letters or digits, told in one word: a byte's high bit says that it is
-/// in a range, after adding what carries into it from the range's first byte on.
-fn all_alphanumeric(bytes: [u8; STEP / 2]) -> bool {
-    const HIGH: u64 = 0x8080_8080_8080_8080;
-    let each = |byte: u8| u64::from_ne_bytes([byte; 8]);
-    let word = u64::from_ne_bytes(bytes);
-    let in_range = |word: u64, first: u8, last: u8| {
-        let low = word & !HIGH;
-        (low + each(0x80 - first)) & !(low + each(0x7f - last))
-    };
-    let letters = in_range(word | each(0x20), b'a', b'z');
-    let digits = in_range(word, b'0', b'9');
-    (letters | digits) & !word & HIGH == HIGH
+/// The classes of the bytes of a batch of blocks.
+struct Masks([Row; CLASSES]);
+
+impl Default for Masks {
+    fn default() -> Masks {
+        Masks([[0; BATCH + 2]; CLASSES])
+    }
 }
 
-/// Bit `i` says that byte `i` is a digit. The product moves bit `8 i` to bit `56 + i`, and no two of its
-/// terms meet, so nothing carries.
-fn digit_mask(bytes: [u8; 8]) -> u32 {
-    const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
-    let word = u64::from_le_bytes(bytes) ^ u64::from_ne_bytes([b'0'; 8]);
-    let not_digit = ((word & LOW) + u64::from_ne_bytes([0x80 - 10; 8])) | word;
-    ((((!not_digit & !LOW) >> 7).wrapping_mul(0x0102_0408_1020_4080)) >> 56) as u32
+/// Where in each block of a batch a shape may be.
+struct Spots {
+    /// The first digits of groups.
+    digits: [u64; BATCH],
+    /// The first dots of quads.
+    quads: [u64; BATCH],
+    /// The first bytes of words.
+    words: [u64; BATCH],
+    /// The first digits of these, and the last bit of a block if the first may be in the next.
+    word_digits: [u64; BATCH],
+    long_words: [u64; BATCH],
+    ats: [u64; BATCH],
+    /// Those that a hexadecimal digit or a colon follows.
+    colons: [u64; BATCH],
+    /// All of these.
+    any: [u64; BATCH],
 }
 
-/// Written so that it compiles to a few vector instructions.
-fn count_digits(block: &[u8]) -> usize {
-    match block.first_chunk::<BLOCK>() {
-        Some(block) => block.iter().map(|byte| u8::from(byte.wrapping_sub(b'0') < 10)).sum::<u8>().into(),
-        None => block.iter().filter(|byte| byte.is_ascii_digit()).count(),
+impl Default for Spots {
+    fn default() -> Spots {
+        let none = [0; BATCH];
+        Spots {
+            digits: none,
+            quads: none,
+            words: none,
+            word_digits: none,
+            long_words: none,
+            ats: none,
+            colons: none,
+            any: none,
+        }
+    }
+}
+
+/// The bits of `row[i]`, each moved up by `by` places from the block before.
+#[inline(always)]
+fn up(row: &Row, i: usize, by: u32) -> u64 {
+    row[i] << by | row[i - 1] >> (u64::BITS - by)
+}
+
+/// The bits of `row[i]`, each moved down by `by` places from the block after.
+#[inline(always)]
+fn down(row: &Row, i: usize, by: u32) -> u64 {
+    row[i] >> by | row[i + 1] << (u64::BITS - by)
+}
+
+fn bits(mut mask: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bit = (mask != 0).then(|| mask.trailing_zeros() as usize);
+        mask &= mask.wrapping_sub(1);
+        bit
+    })
+}
+
+/// Makes a row out of each block with its neighbours; behind the last there is nothing. Written so that the
+/// compiler makes several blocks at once: no row is changed while it is read.
+#[inline(always)]
+fn make_row(each: impl Fn(usize) -> u64, last: u64) -> Row {
+    let mut row = [0; BATCH + 2];
+    row[1..LAST].copy_from_slice(&make(each));
+    row[LAST] = last;
+    row
+}
+
+/// The same, without the neighbours.
+#[inline(always)]
+fn make(each: impl Fn(usize) -> u64) -> [u64; BATCH] {
+    let mut masks = [0; BATCH];
+    for i in 1..LAST {
+        masks[i - 1] = each(i);
+    }
+    masks
+}
+
+/// From the bits that begin a run of `done`, leaves those that begin one of `len`; in the last block, those
+/// whose run ends within it.
+#[inline(always)]
+fn runs(row: &Row, mut done: usize, len: usize) -> Row {
+    let mut run = *row;
+    while done < len {
+        let by = done.min(len - done) as u32;
+        let last = run[LAST];
+        run = make_row(|i| run[i] & down(&run, i, by), last & last >> by);
+        done += by as usize;
+    }
+    run
+}
+
+impl Masks {
+    /// Reads the blocks from `from` on, the block before and the block after. Beyond the ends of the chunk
+    /// there is nothing of any class.
+    fn read(&mut self, level: Level, bytes: &[u8], from: usize) {
+        let mut next = match from.checked_sub(BLOCK) {
+            Some(_) => 0,
+            None => {
+                self.0.iter_mut().for_each(|row| row[0] = 0);
+                1
+            }
+        };
+        let rest = &bytes[from - (1 - next) * BLOCK..];
+        let rest = &rest[..rest.len().min((BATCH + 2 - next) * BLOCK)];
+        let (whole, last) = rest.as_chunks();
+        let mut padded = [0; BLOCK];
+        padded[..last.len()].copy_from_slice(last);
+        for blocks in [whole, if last.is_empty() { &[] } else { std::slice::from_ref(&padded) }] {
+            simd::classify(level, blocks, |i, classes| {
+                self.0.iter_mut().zip(classes).for_each(|(row, &class)| row[next + i] = class);
+            });
+            next += blocks.len();
+        }
+        self.0.iter_mut().for_each(|row| row[next..].fill(0));
+    }
+}
+
+/// Finds the spots of a batch.
+struct Search<'s> {
+    masks: &'s Masks,
+    digits_min: usize,
+    words_min: usize,
+    spots: &'s mut Spots,
+}
+
+impl simd::Work for Search<'_> {
+    #[inline(always)]
+    fn run(self) {
+        let Search { masks, digits_min, words_min, spots } = self;
+        let [digit, alnum, underscore, space, joint, dot, at, colon, hex_letter] = &masks.0;
+        // Digits with single separators between.
+        let joints = make_row(
+            |i| (space[i] | joint[i]) & up(digit, i, 1) & down(digit, i, 1),
+            (space[LAST] | joint[LAST]) & up(digit, LAST, 1) & digit[LAST] >> 1,
+        );
+        let joined = make_row(|i| digit[i] | joints[i], digit[LAST] | joints[LAST]);
+        let digit_runs = runs(&joined, 1, digits_min);
+        let word_runs = runs(alnum, 1, words_min);
+        let long_runs = runs(&word_runs, words_min, LONG_WORD_MIN);
+        // Dots between digits, then those with another two to four bytes on, then two such.
+        let dots = make_row(|i| dot[i] & joints[i], dot[LAST] & joints[LAST]);
+        let near = |row: &Row, i: usize| row[i] & (down(row, i, 2) | down(row, i, 3) | down(row, i, 4));
+        let last = dots[LAST];
+        let pairs = make_row(|i| near(&dots, i), last & (last >> 2 | last >> 3 | last >> 4));
+        let starts = make_row(
+            |i| {
+                let [word, before] = [i, i - 1].map(|i| alnum[i] | underscore[i]);
+                alnum[i] & !(word << 1 | before >> 63)
+            },
+            0,
+        );
+        let words = make(|i| starts[i] & word_runs[i]);
+        let hex_colon = |i: usize| digit[i] | hex_letter[i] | colon[i];
+        let found = Spots {
+            digits: make(|i| digit[i] & !up(digit, i, 1) & digit_runs[i]),
+            quads: make(|i| near(&pairs, i)),
+            words,
+            word_digits: make(|i| {
+                // Adding its start to a word's letters carries a bit to the first byte behind them, or out.
+                let letters = alnum[i] & !digit[i];
+                let behind = letters.wrapping_add(words[i - 1]);
+                behind & !letters & digit[i] | u64::from(behind < letters) << 63
+            }),
+            long_words: make(|i| starts[i] & long_runs[i]),
+            ats: make(|i| at[i] & !up(space, i, 1)),
+            colons: make(|i| colon[i] & (hex_colon(i) >> 1 | hex_colon(i + 1) << 63)),
+            any: [0; BATCH],
+        };
+        let any = make(|i| {
+            let i = i - 1;
+            found.digits[i]
+                | found.quads[i]
+                | found.word_digits[i]
+                | found.long_words[i]
+                | found.ats[i]
+                | found.colons[i]
+        });
+        *spots = Spots { any, ..found };
     }
 }
 

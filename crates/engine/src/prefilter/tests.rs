@@ -64,14 +64,16 @@ proptest! {
             let at = at.min(text.len());
             text.splice(at..at, literal.iter().copied());
         }
-        let mut builder = literals::Builder::default();
-        literals.iter().zip(0..).for_each(|(literal, rule)| builder.add(literal, rule));
-        let index = builder.build();
-        let mut times = Vec::new();
-        in_segments(&text, |segment| index.find(&text, segment, &mut times));
-        let found = hits(|all| *all = times.clone());
-        prop_assert_eq!(found.len(), times.len(), "each occurrence once");
-        prop_assert_eq!(found, naive_literals(&literals, &text));
+        for &level in simd::Level::all() {
+            let mut builder = literals::Builder::default();
+            literals.iter().zip(0..).for_each(|(literal, rule)| builder.add(literal, rule));
+            let index = builder.build(level);
+            let mut times = Vec::new();
+            in_segments(&text, |segment| index.find(&text, segment, &mut times));
+            let found = hits(|all| *all = times.clone());
+            prop_assert_eq!(found.len(), times.len(), "each occurrence once");
+            prop_assert_eq!(found, naive_literals(&literals, &text));
+        }
     }
 
     #[test]
@@ -91,10 +93,12 @@ proptest! {
         ];
         // Each alone, too: the thresholds of one must not hide another.
         for chosen in (0..kinds.len()).map(|one| &kinds[one..=one]).chain([&kinds[..]]) {
-            let mut index = shapes::ShapeIndex::default();
-            chosen.iter().zip(0..).for_each(|(shape, rule)| index.add(*shape, rule, &Gate::open()));
-            let found = hits(|all| in_segments(&text, |segment| index.find(&text, segment, all)));
-            prop_assert_eq!(found, naive_shapes(chosen, &text));
+            for &level in simd::Level::all() {
+                let mut index = shapes::ShapeIndex::new(level);
+                chosen.iter().zip(0..).for_each(|(shape, rule)| index.add(*shape, rule, &Gate::open()));
+                let found = hits(|all| in_segments(&text, |segment| index.find(&text, segment, all)));
+                prop_assert_eq!(found, naive_shapes(chosen, &text));
+            }
         }
     }
 }

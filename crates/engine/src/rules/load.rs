@@ -9,7 +9,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::derive::{self, LITERAL_MIN};
 use super::error::RuleErrors;
-use super::gate::Gate;
+use super::gate::{Gate, Start};
 use super::pattern::{self, Pattern};
 use super::toml_reader::{Fields, Problems};
 use super::{Context, Lead, Literal, Rule, RuleSource, Shape, Trigger, Validator};
@@ -224,13 +224,15 @@ fn read_trigger(
             return None;
         }
         // With a lead of the rule's own, the trigger need not be the first digit of a match.
-        return Some(match before {
-            Some(lead) => (Trigger::Shape(shape), lead, Gate::open()),
-            None => {
-                let lead = shape_lead(shape, pattern);
-                (Trigger::Shape(shape), lead, Gate::of(&pattern.hir, lead))
+        let lead = before.unwrap_or_else(|| shape_lead(shape, pattern));
+        let gate = match shape {
+            Shape::Digits { .. } | Shape::DottedQuad => {
+                Gate::of(&pattern.hir, lead, Start::of_digits(), before.is_none())
             }
-        });
+            Shape::WordDigits { .. } => Gate::of(&pattern.hir, lead, Start::of_word(), false),
+            Shape::At | Shape::HexColon { .. } => Gate::open(),
+        };
+        return Some((Trigger::Shape(shape), lead, gate));
     }
     if given.is_empty() {
         let Some(set) = derive::rarest(&pattern.hir) else {

@@ -164,6 +164,13 @@ impl RuleSet {
         &self.rules
     }
 
+    /// The same rules, each changed.
+    #[cfg(test)]
+    pub(crate) fn map(mut self, change: impl FnMut(&mut Rule)) -> RuleSet {
+        self.rules.iter_mut().for_each(change);
+        self
+    }
+
     pub fn get(&self, id: &str) -> Option<&Rule> {
         let at = self.rules.binary_search_by(|rule| (*rule.id).cmp(id)).ok()?;
         Some(&self.rules[at])

@@ -85,6 +85,7 @@ impl Scratch {
 pub struct Scanner {
     id: u64,
     rules: Arc<RuleSet>,
+    floor: Score,
     prefilter: Prefilter,
     confirmer: Confirmer,
 }
@@ -92,13 +93,20 @@ pub struct Scanner {
 impl Scanner {
     /// Quick: regexes are compiled when first needed.
     pub fn new(rules: Arc<RuleSet>) -> Scanner {
+        Scanner::with_floor(rules, Score(0))
+    }
+
+    /// Reports only matches that score at least `floor`, and drops the others as early as it can. The matches
+    /// that are left are the same as without: only a match that scores as much displaces another.
+    pub fn with_floor(rules: Arc<RuleSet>, floor: Score) -> Scanner {
         use std::sync::atomic::{AtomicU64, Ordering};
         static NEXT_ID: AtomicU64 = AtomicU64::new(1);
         Scanner {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
-            prefilter: Prefilter::new(rules.rules()),
+            prefilter: Prefilter::new(rules.rules(), |rule| scoring::highest(rule) >= floor),
             confirmer: Confirmer::new(rules.rules().len()),
             rules,
+            floor,
         }
     }
 
@@ -168,7 +176,7 @@ impl Scanner {
         for found in scratch.found.iter().filter(|found| near.contains(&found.start)) {
             let rule = &self.rules.rules()[found.rule as usize];
             let span = found.start..found.end;
-            let judged = scoring::judge(rule, chunk.bytes, span.clone(), sample_path);
+            let judged = scoring::judge(rule, chunk.bytes, span.clone(), sample_path, self.floor);
             let Some((score, reasons)) = judged else { continue };
             let is_rule = |id: &str| self.rules.get(id).is_some();
             if !scoring::is_ignored(chunk.bytes, span.clone(), &rule.id, is_rule) {

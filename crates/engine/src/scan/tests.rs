@@ -1,7 +1,12 @@
 //! The scan of a chunk, on rules made for the purpose; `tests/` holds what all built-in rules must do.
 
+use std::sync::LazyLock;
+
+use proptest::prelude::*;
+
 use super::*;
 use crate::rules::RuleSource;
+use crate::rules::gate::Gate;
 
 fn scanner(rules: &[(&str, &str)]) -> Scanner {
     let rule = |(id, fields): &(&str, &str)| {
@@ -89,4 +94,60 @@ fn an_accept_range_beyond_the_bytes_is_harmless() {
     let chunk = Chunk { bytes: b"tok_abcdefg1", accept: 5..900, path: b"" };
     scanner(&[TOKEN]).scan(&chunk, &mut Scratch::new(), &mut out);
     assert_eq!(out, []);
+}
+
+fn builtin() -> RuleSet {
+    RuleSet::builtin().unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+static BUILTIN: LazyLock<Scanner> = LazyLock::new(|| Scanner::new(Arc::new(builtin())));
+
+/// The same rules, with every gate open but for the length of a first group, which is part of the shape.
+static UNGATED: LazyLock<Scanner> = LazyLock::new(|| {
+    let open = |rule: &mut crate::rules::Rule| rule.gate.around = Gate::open().around;
+    Scanner::new(Arc::new(builtin().map(open)))
+});
+
+static FLOORED: LazyLock<Vec<Scanner>> = LazyLock::new(|| {
+    let rules = Arc::new(builtin());
+    [30, 41, 50, 75, 100].map(|floor| Scanner::with_floor(rules.clone(), Score(floor))).into()
+});
+
+fn scan(scanner: &Scanner, text: &[u8]) -> Vec<Match> {
+    let mut out = Vec::new();
+    scanner.scan(&Chunk::whole(text, b"src/tests/a"), &mut Scratch::new(), &mut out);
+    scanner.scan(&Chunk::whole(text, b""), &mut Scratch::new(), &mut out);
+    out
+}
+
+/// Examples, whole and changed in one byte, close together.
+fn examples() -> impl Strategy<Value = Vec<u8>> {
+    let all = BUILTIN.rules().rules().iter().flat_map(|rule| rule.positive.iter().chain(&rule.negative));
+    let example = prop::sample::select(all.map(|text| text.clone().into_bytes()).collect::<Vec<_>>());
+    let changed =
+        (example.clone(), any::<prop::sample::Index>(), any::<u8>()).prop_map(|(mut text, at, byte)| {
+            let at = at.index(text.len());
+            text[at] = byte;
+            text
+        });
+    let between = prop::sample::select(vec![" ", "\n", "", ",", "1", "-", "_", "A", ": ", "ssn ", "("]);
+    let piece = prop_oneof![example, changed];
+    let pieces = proptest::collection::vec((piece, between), 1..12);
+    pieces.prop_map(|pieces| {
+        pieces.into_iter().flat_map(|(piece, after)| [piece, after.as_bytes().to_vec()].concat()).collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn gates_and_floors_take_only_work(text in examples()) {
+        let all = scan(&BUILTIN, &text);
+        prop_assert_eq!(&scan(&UNGATED, &text), &all);
+        for scanner in FLOORED.iter() {
+            let left: Vec<_> = all.iter().filter(|found| found.score >= scanner.floor).cloned().collect();
+            prop_assert_eq!(scan(scanner, &text), left, "floor {}", scanner.floor.0);
+        }
+    }
 }

@@ -84,8 +84,25 @@ pub fn is_sample_path(path: &[u8]) -> bool {
         .any(|part| SAMPLES.iter().any(|sample| part.eq_ignore_ascii_case(sample.as_bytes())))
 }
 
-/// The score of the value at `span` and why, or `None` if a validator refuses it.
-pub fn judge(rule: &Rule, bytes: &[u8], span: Range<usize>, sample_path: bool) -> Option<(Score, Evidences)> {
+/// The highest score that any value can have.
+pub fn highest(rule: &Rule) -> Score {
+    let checks =
+        rule.validators.iter().filter(|validator| matches!(validator, Validator::Named { .. })).count()
+            as i32;
+    let proofs = if checks > 0 { PROOF_BOOST + (checks - 1) * FURTHER_PROOF_BOOST } else { 0 };
+    let boost = rule.context.as_ref().map_or(0, |context| i32::from(context.boost));
+    let score = i32::from(rule.score.0) + proofs + ENTROPY_BOOST + boost;
+    Score(score.min(i32::from(Score::MAX.0)) as u8)
+}
+
+/// The score of the value at `span` and why, or `None` if a validator refuses it or it is below `floor`.
+pub fn judge(
+    rule: &Rule,
+    bytes: &[u8],
+    span: Range<usize>,
+    sample_path: bool,
+    floor: Score,
+) -> Option<(Score, Evidences)> {
     let value = &bytes[span.clone()];
     let mut reasons = Vec::new();
     let mut score = i32::from(rule.score.0);
@@ -106,6 +123,11 @@ pub fn judge(rule: &Rule, bytes: &[u8], span: Range<usize>, sample_path: bool) -
         score += ENTROPY_BOOST;
         reasons.push(Evidence::HighEntropy);
     }
+    let floor = i32::from(floor.0);
+    let boost = rule.context.as_ref().map_or(0, |context| i32::from(context.boost));
+    if score + boost < floor {
+        return None;
+    }
     let mut cap = i32::from(Score::MAX.0);
     if let Some(context) = &rule.context {
         match context::find(bytes, span, context) {
@@ -120,6 +142,9 @@ pub fn judge(rule: &Rule, bytes: &[u8], span: Range<usize>, sample_path: bool) -
             None => {}
         }
     }
+    if score.min(cap) < floor {
+        return None;
+    }
     if rule.category == Category::Secret && value::is_placeholder(value) {
         cap = cap.min(PLACEHOLDER_CAP);
         reasons.push(Evidence::Placeholder);
@@ -128,8 +153,12 @@ pub fn judge(rule: &Rule, bytes: &[u8], span: Range<usize>, sample_path: bool) -
         score -= SAMPLE_FILE_PENALTY;
         reasons.push(Evidence::SampleFile);
     }
+    let score = score.clamp(0, cap);
+    if score < floor {
+        return None;
+    }
     reasons.sort();
-    Some((Score(score.clamp(0, cap) as u8), Evidences(reasons)))
+    Some((Score(score as u8), Evidences(reasons)))
 }
 
 fn verdict(validator: &Validator, value: &[u8]) -> Verdict {

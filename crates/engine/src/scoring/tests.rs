@@ -18,7 +18,7 @@ fn check(extra: &str, text: &str, expected: Option<(u8, &str)>) {
     let start = text.find('[').unwrap();
     let bytes = text.replace(['[', ']'], "");
     let span = start..text.find(']').unwrap() - 1;
-    let judged = judge(&rule(extra), bytes.as_bytes(), span, false);
+    let judged = judge(&rule(extra), bytes.as_bytes(), span, false, Score(0));
     let judged = judged.map(|(score, reasons)| (score.0, reasons.to_string()));
     assert_eq!(judged, expected.map(|(score, reasons)| (score, reasons.to_owned())), "{text}");
 }
@@ -76,7 +76,7 @@ fn placeholders_stay_low() {
 fn sample_files_lose_a_little() {
     assert!(is_sample_path(b"src/tests/keys.rs") && is_sample_path(b"a\\Fixtures\\x"));
     assert!(!is_sample_path(b"src/latest/contest.rs") && !is_sample_path(b""));
-    let (score, reasons) = judge(&rule(""), b"k3v9q", 0..5, true).unwrap();
+    let (score, reasons) = judge(&rule(""), b"k3v9q", 0..5, true, Score(0)).unwrap();
     assert_eq!((score.0, reasons.to_string().as_str()), (50, "in a test or sample file"));
 }
 
