@@ -1,29 +1,34 @@
 //! The rule sets of running jobs: every worker of a job uses exactly the set that the job pinned.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domesday_engine::{RuleSet, RuleSource, Scanner};
-use domesday_model::RuleSetHash;
+use domesday_model::{RuleSetHash, Score};
 use domesday_store::Store;
 
 use crate::ControlError;
 
-/// Rule sets kept ready; jobs that run at once rarely have more.
+/// Scanners kept ready; jobs that run at once rarely have more.
 const CACHED_MAX: usize = 16;
 
-/// Scanners by the hash of their rule set.
+/// Rule sets by their hash, and scanners by that and the lowest score that is kept.
 #[derive(Default)]
 pub struct RuleCache {
-    scanners: Mutex<HashMap<RuleSetHash, Arc<Scanner>>>,
+    cached: Mutex<Cached>,
+}
+
+#[derive(Default)]
+struct Cached {
+    rules: HashMap<RuleSetHash, Arc<RuleSet>>,
+    scanners: HashMap<(RuleSetHash, Score), Arc<Scanner>>,
 }
 
 impl RuleCache {
     /// A cache that has this set already, and need not read it back from the book.
     pub fn with(rules: Arc<RuleSet>) -> RuleCache {
-        let cache = RuleCache::default();
-        cache.insert(rules);
-        cache
+        let cached = Cached { rules: [(rules.hash(), rules)].into(), ..Cached::default() };
+        RuleCache { cached: Mutex::new(cached) }
     }
 
     /// The form in which a rule set travels: its sources, as JSON.
@@ -33,35 +38,47 @@ impl RuleCache {
         serde_json::json!(sources).to_string()
     }
 
+    /// The scanner of a rule set that reports from `floor` on.
     pub(crate) async fn scanner(
         &self,
         store: &dyn Store,
         hash: RuleSetHash,
+        floor: Score,
     ) -> Result<Arc<Scanner>, ControlError> {
-        if let Some(scanner) = self.scanners.lock().unwrap_or_else(PoisonError::into_inner).get(&hash) {
+        if let Some(scanner) = self.lock().scanners.get(&(hash, floor)) {
             return Ok(Arc::clone(scanner));
         }
-        let text =
-            store.rule_set(hash).await?.ok_or_else(|| ControlError::Rules(format!("{hash} is missing")))?;
-        let sources: Vec<[String; 2]> =
-            serde_json::from_str(&text).map_err(|error| ControlError::Rules(error.to_string()))?;
-        let sources: Vec<RuleSource> =
-            sources.into_iter().map(|[name, text]| RuleSource { name, text }).collect();
-        let rules = RuleSet::load(&sources).map_err(|errors| ControlError::Rules(errors.to_string()))?;
-        if rules.hash() != hash {
-            return Err(ControlError::Rules(format!("{hash} reads as {}", rules.hash())));
+        let known = self.lock().rules.get(&hash).cloned();
+        let rules = match known {
+            Some(rules) => rules,
+            None => Arc::new(read(store, hash).await?),
+        };
+        let scanner = Arc::new(Scanner::with_floor(Arc::clone(&rules), floor));
+        let mut cached = self.lock();
+        if cached.scanners.len() >= CACHED_MAX {
+            *cached = Cached::default();
         }
-        Ok(self.insert(Arc::new(rules)))
+        cached.rules.insert(hash, rules);
+        // The first one stays: what threads keep of a scanner between chunks is of use to that one only.
+        Ok(Arc::clone(cached.scanners.entry((hash, floor)).or_insert(scanner)))
     }
 
-    fn insert(&self, rules: Arc<RuleSet>) -> Arc<Scanner> {
-        let hash = rules.hash();
-        let scanner = Arc::new(Scanner::new(rules));
-        let mut scanners = self.scanners.lock().unwrap_or_else(PoisonError::into_inner);
-        if scanners.len() >= CACHED_MAX {
-            scanners.clear();
-        }
-        scanners.insert(hash, Arc::clone(&scanner));
-        scanner
+    fn lock(&self) -> MutexGuard<'_, Cached> {
+        self.cached.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A rule set as the book has it. One that this version reads differently is refused.
+async fn read(store: &dyn Store, hash: RuleSetHash) -> Result<RuleSet, ControlError> {
+    let text =
+        store.rule_set(hash).await?.ok_or_else(|| ControlError::Rules(format!("{hash} is missing")))?;
+    let sources: Vec<[String; 2]> =
+        serde_json::from_str(&text).map_err(|error| ControlError::Rules(error.to_string()))?;
+    let sources: Vec<RuleSource> =
+        sources.into_iter().map(|[name, text]| RuleSource { name, text }).collect();
+    let rules = RuleSet::load(&sources).map_err(|errors| ControlError::Rules(errors.to_string()))?;
+    if rules.hash() != hash {
+        return Err(ControlError::Rules(format!("{hash} reads as {}", rules.hash())));
+    }
+    Ok(rules)
 }

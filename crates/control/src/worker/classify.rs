@@ -33,7 +33,8 @@ pub(super) async fn classify(
 ) -> Result<(), PacketError> {
     let objects = worker.store.packet_objects(packet).await?;
     let connector = worker.connector(&packet.datasource)?;
-    let scanner = worker.rules.scanner(worker.store.as_ref(), packet.rule_set).await;
+    let floor = packet.options.min_score;
+    let scanner = worker.rules.scanner(worker.store.as_ref(), packet.rule_set, floor).await;
     let scanner = scanner.map_err(|error| PacketError::Permanent(error.to_string()))?;
     let (sink, mut results) = Sink::new();
     let source = Arc::new(PacketSource { connector, objects, source_id: packet.datasource.id.0 });
