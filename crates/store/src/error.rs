@@ -43,6 +43,9 @@ pub enum StoreError {
     Illegal(#[from] IllegalTransition),
     #[error("the book is damaged: {0}")]
     Damaged(String),
+    /// The database will not do this however often it is asked: a login, a right, a setting, a value.
+    #[error("the database refused: {0}")]
+    Refused(String),
     #[error("the store has stopped")]
     Stopped,
     #[error("the store failed: {0}")]

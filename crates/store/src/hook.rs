@@ -1,4 +1,4 @@
-//! Hooks into the writer: how tests kill the process, or lose an answer, at each point of each verb.
+//! Hooks into writes: how tests kill the process, or lose an answer, at each point of each verb.
 
 /// A point in the life of a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,7 +19,7 @@ pub enum Fault {
     LoseAnswer,
 }
 
-/// Called on the writer thread, in order.
+/// Called at each stage of each write, one call at a time.
 pub trait WriteHook: Send {
     fn at(&mut self, verb: &'static str, stage: Stage) -> Fault;
 }

@@ -2,22 +2,34 @@
 //!
 //! [`Store`] is a trait of domain verbs, one transaction each. Every write by the holder of a claim or
 //! a job lease is fenced: it fails with [`StoreError::LostClaim`] or [`StoreError::LostLease`] once the
-//! claim or lease is someone else's. Backends: [`sqlite`]. This crate must not know connectors or the
+//! claim or lease is someone else's. Backends: [`sqlite`], embedded, and
+//! [`postgres`], for a fleet; what they decide alike is in modules of neither. This crate must not know connectors or the
 //! engine.
 
 pub mod clock;
+mod decide;
 mod error;
+mod fan_out;
+mod hook;
 pub mod migrate;
 mod packing;
+pub mod postgres;
+mod reports;
 pub mod sqlite;
+mod staged;
 mod statement;
+#[cfg(test)]
+mod testing;
+mod totals;
 mod types;
+mod values;
 mod verbs;
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
 
 pub use error::StoreError;
+pub use hook::{Fault, Stage, WriteHook};
 pub use packing::{PACK_BYTES_MAX, PACK_CONTAINERS_MAX, PACK_OBJECTS_MAX};
 pub use types::*;
 pub use verbs::Store;

@@ -14,6 +14,7 @@ use async_trait::async_trait;
 use crate::verbs::Store;
 
 mod book;
+mod runner;
 
 pub mod commands;
 pub mod events;
@@ -28,6 +29,7 @@ pub mod tasks;
 pub mod units;
 
 pub use book::Book;
+pub use runner::{LoseOne, Loss, broken};
 
 /// A new, empty book on the backend under test, and what the suite does to it from outside.
 #[async_trait]

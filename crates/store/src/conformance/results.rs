@@ -80,7 +80,11 @@ async fn an_occurrence_comes_back_as_it_went_in(book: Book) {
         ..report("", ObjectStatus::Skipped, Some(Reason::Encrypted))
     };
     // Once through the staging table, once directly.
-    let results = ResultBatch { findings: vec![draft.clone()], objects: vec![object.clone()], ..ResultBatch::default() };
+    let results = ResultBatch {
+        findings: vec![draft.clone()],
+        objects: vec![object.clone()],
+        ..ResultBatch::default()
+    };
     running.store().stage_results(&packet.claim, 0, results.clone()).await.unwrap();
     running.store().complete_classification(&packet.claim, 2, results, TaskTotals::default()).await.unwrap();
     let occurrences = book.occurrences(running.master, ALL).await;

@@ -18,8 +18,3 @@ impl From<rusqlite::Error> for StoreError {
         }
     }
 }
-
-/// A stored value that this version cannot read back.
-pub(super) fn damaged(what: &str) -> StoreError {
-    StoreError::Damaged(format!("unreadable {what}"))
-}

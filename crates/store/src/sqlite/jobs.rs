@@ -3,17 +3,18 @@
 use std::time::Duration;
 
 use domesday_model::{
-    Command, DatasourceId, EnumerationSessionId, JobConfiguration, JobId, JobStatus, MasterJobId, ObjectKey,
-    ProcessId, RuleSetHash, SessionStatus, TaskPayload, TaskType,
+    Command, DatasourceId, EnumerationSessionId, JobConfiguration, JobId, JobStatus, MasterJobId, ProcessId,
+    RuleSetHash,
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::json;
 
-use super::error::damaged;
 use super::{Result, results, tasks};
+use crate::decide::{self, ChildJob, Executed, NewTask};
 use crate::error::StoreError;
 use crate::statement::statement;
 use crate::types::*;
+use crate::values::{self, millis, to_json};
 
 pub(super) const FILE: &str = include_str!("queries/jobs.sql");
 pub(super) const ENUMERATION: &str = include_str!("queries/enumeration.sql");
@@ -45,16 +46,8 @@ pub(super) fn submit(c: &Connection, job: &NewMasterJob) -> Result<()> {
             source.configuration.to_string(),
         ])?;
     }
-    let mut groups: Vec<&str> =
-        job.configuration.datasources.iter().map(|source| source.node_group.as_str()).collect();
-    groups.sort_unstable();
-    groups.dedup();
-    for group in groups {
-        let mut configuration = job.configuration.clone();
-        configuration.datasources.retain(|source| source.node_group == group);
-        let text =
-            serde_json::to_string(&configuration).map_err(|error| StoreError::Backend(error.to_string()))?;
-        c.prepare_cached(JOB)?.execute(params![job.id.0, group, text])?;
+    for (group, share) in decide::child_jobs(&job.configuration) {
+        c.prepare_cached(JOB)?.execute(params![job.id.0, group, to_json(&share)?])?;
         results::event(c, JobId(c.last_insert_rowid()), "JobQueued", json!({ "node_group": group }))?;
     }
     Ok(())
@@ -181,24 +174,19 @@ fn apply_commands(c: &Connection, job: OwnedJob) -> Result<Option<OwnedJob>> {
     const CANCEL: &str = statement(tasks::FILE, "cancel_tasks");
     const FAIL_UNITS: &str = statement(ENUMERATION, "fail_open_units");
     const SET_PENDING: &str = statement(FILE, "set_pending_commands");
-    let (status, pending) = Command::execute(job.status, &job.pending);
-    if status == job.status {
-        if pending != job.pending {
-            c.prepare_cached(SET_PENDING)?.execute(params![
-                job.lease.job.0,
-                job.lease.version,
-                command_list(&pending)
-            ])?;
+    let (status, pending) = match decide::execute_commands(&job) {
+        Executed::Nothing => return Ok(None),
+        Executed::Cleared(pending) => {
+            let (id, version) = (job.lease.job.0, job.lease.version);
+            c.prepare_cached(SET_PENDING)?.execute(params![id, version, to_json(&pending)?])?;
+            return Ok(None);
         }
-        return Ok(None);
-    }
+        Executed::Changed(status, pending) => (status, pending),
+    };
     if status == JobStatus::Cancelling {
         c.prepare_cached(CANCEL)?.execute([job.lease.job.0])?;
         c.prepare_cached(FAIL_UNITS)?.execute([job.lease.job.0])?;
     }
-    // A resumed job is queued again, and an orchestrator starts it as it would a new one.
-    let pending =
-        if status == JobStatus::Queued { [&[Command::Start], &pending[..]].concat() } else { pending };
     let lease = set_status(c, &job.lease, job.status, status, Some(&pending), None)?;
     Ok(Some(OwnedJob { lease, status, pending, ..job }))
 }
@@ -206,11 +194,7 @@ fn apply_commands(c: &Connection, job: OwnedJob) -> Result<Option<OwnedJob>> {
 pub(super) fn settle_job(c: &Connection, lease: &JobLease) -> Result<Option<JobStatus>> {
     const RUNNING: &str = statement(FILE, "job_has_running_tasks");
     let job = fence(c, lease)?.owned;
-    let settled = match job.status {
-        JobStatus::Pausing => JobStatus::Paused,
-        JobStatus::Cancelling => JobStatus::Cancelled,
-        _ => return Ok(None),
-    };
+    let Some(settled) = decide::settles_to(job.status) else { return Ok(None) };
     if c.prepare_cached(RUNNING)?.query_row([lease.job.0], |row| row.get(0))? {
         return Ok(None);
     }
@@ -231,13 +215,7 @@ pub(super) fn complete_job(c: &Connection, lease: &JobLease) -> Result<Option<Jo
     let (enumerated, problems, first): (bool, bool, Option<String>) = c
         .prepare_cached(OUTCOME)?
         .query_row([lease.job.0], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-    let (status, reason) = match (enumerated, problems) {
-        (true, false) => (JobStatus::Completed, None),
-        (true, true) => (JobStatus::PartiallyCompleted, None),
-        (false, _) => {
-            (JobStatus::Failed, Some(first.unwrap_or_else(|| "nothing could be enumerated".into())))
-        }
-    };
+    let (status, reason) = decide::job_outcome(enumerated, problems, first);
     set_status(c, lease, job.status, status, None, reason.as_deref())?;
     Ok(Some(status))
 }
@@ -263,17 +241,8 @@ pub(super) fn start_sessions(c: &Connection, lease: &JobLease) -> Result<u64> {
             })
             .optional()?;
         let Some(session) = session else { continue };
-        let root = tasks::NewTask {
-            job: lease.job,
-            datasource: DatasourceId(id),
-            session: EnumerationSessionId(session),
-            origin: None,
-            task_type: TaskType::DiscoveryEnumerate,
-            priority: 0,
-            payload: TaskPayload::PathsToScan(vec![ObjectKey::default()]),
-            abandonments: 0,
-        };
-        tasks::insert(c, &root)?;
+        let session = EnumerationSessionId(session);
+        tasks::insert(c, &NewTask::root(lease.job, DatasourceId(id), session))?;
         started += 1;
     }
     Ok(started)
@@ -291,16 +260,8 @@ fn end_sessions(c: &Connection, job: JobId) -> Result<()> {
         rows.collect::<rusqlite::Result<_>>()?
     };
     for (session, status, committed, failed) in ended {
-        let mut from = SessionStatus::parse(&status).ok_or_else(|| damaged("session status"))?;
-        if from != SessionStatus::InProgress {
-            from = from.transition(SessionStatus::InProgress)?;
-        }
-        let (status, reason) = match (committed, failed) {
-            (true, false) => (SessionStatus::Completed, None),
-            (true, true) => (SessionStatus::PartiallyCompleted, Some("some containers could not be listed")),
-            (false, _) => (SessionStatus::Failed, Some("nothing could be listed")),
-        };
-        let status = from.transition(status)?;
+        let from = values::session_status(&status)?;
+        let (status, reason) = decide::session_outcome(from, committed, failed)?;
         c.prepare_cached(END)?.execute(params![session, status.as_str(), reason])?;
         results::event(c, job, "SessionEnded", json!({ "session": session, "status": status.as_str() }))?;
     }
@@ -328,8 +289,7 @@ pub(super) fn fence(c: &Connection, lease: &JobLease) -> Result<FencedJob> {
         .query_row(params![lease.job.0, lease.version], |row| Ok((owned_job(row), row.get(5)?)))
         .optional()?
         .ok_or(StoreError::LostLease(lease.job))?;
-    let configuration = serde_json::from_str(&configuration).map_err(|_| damaged("job configuration"))?;
-    Ok(FencedJob { owned: owned?, configuration })
+    Ok(FencedJob { owned: owned?, configuration: values::configuration(&configuration)? })
 }
 
 fn set_status(
@@ -342,7 +302,7 @@ fn set_status(
 ) -> Result<JobLease> {
     const SET: &str = statement(FILE, "set_job_status");
     let to = from.transition(to)?;
-    let pending = pending.map(command_list);
+    let pending = pending.map(|pending| to_json(&pending)).transpose()?;
     let changed =
         c.prepare_cached(SET)?.execute(params![lease.job.0, lease.version, to.as_str(), pending, reason])?;
     if changed == 0 {
@@ -352,10 +312,6 @@ fn set_status(
     Ok(JobLease { version: lease.version + 1, ..*lease })
 }
 
-fn command_list(commands: &[Command]) -> String {
-    json!(commands).to_string()
-}
-
 /// Columns: id, version, master_job_id, status, master_pending_commands.
 fn owned_job(row: &Row<'_>) -> Result<OwnedJob> {
     let status: String = row.get(3)?;
@@ -363,8 +319,8 @@ fn owned_job(row: &Row<'_>) -> Result<OwnedJob> {
     Ok(OwnedJob {
         lease: JobLease { job: JobId(row.get(0)?), version: row.get(1)? },
         master_job: MasterJobId(row.get(2)?),
-        status: JobStatus::parse(&status).ok_or_else(|| damaged("job status"))?,
-        pending: serde_json::from_str(&pending).map_err(|_| damaged("pending commands"))?,
+        status: values::job_status(&status)?,
+        pending: values::commands(&pending)?,
     })
 }
 
@@ -372,32 +328,19 @@ pub(super) fn master_job(c: &Connection, id: MasterJobId) -> Result<Option<Maste
     const GET: &str = statement(FILE, "master_job");
     let mut statement = c.prepare_cached(GET)?;
     let mut rows = statement.query([id.0])?;
-    let mut found: Option<MasterJob> = None;
+    let mut children = Vec::new();
     while let Some(row) = rows.next()? {
         let status: String = row.get(3)?;
-        let status = JobStatus::parse(&status).ok_or_else(|| damaged("job status"))?;
-        let finished: Option<i64> = row.get(5)?;
-        found = Some(match found {
-            None => MasterJob {
-                id,
-                description: row.get(1)?,
-                status,
-                failure_reason: row.get(4)?,
-                created_at_ms: row.get(2)?,
-                finished_at_ms: finished,
-            },
-            Some(job) => MasterJob {
-                status: job.status.combine(status),
-                finished_at_ms: job.finished_at_ms.and_then(|a| finished.map(|b| a.max(b))),
-                failure_reason: match job.failure_reason {
-                    Some(reason) => Some(reason),
-                    None => row.get(4)?,
-                },
-                ..job
-            },
+        children.push(ChildJob {
+            master: id,
+            description: row.get(1)?,
+            created_at_ms: row.get(2)?,
+            status: values::job_status(&status)?,
+            failure_reason: row.get(4)?,
+            finished_at_ms: row.get(5)?,
         });
     }
-    Ok(found)
+    Ok(decide::fold_master_jobs(children).pop())
 }
 
 pub(super) fn master_jobs(c: &Connection, max: u32) -> Result<Vec<MasterJob>> {
@@ -408,8 +351,4 @@ pub(super) fn master_jobs(c: &Connection, max: u32) -> Result<Vec<MasterJob>> {
         rows.collect::<rusqlite::Result<_>>()?
     };
     ids.into_iter().filter_map(|id| master_job(c, MasterJobId(id)).transpose()).collect()
-}
-
-pub(super) fn millis(duration: Duration) -> i64 {
-    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX / 2)
 }

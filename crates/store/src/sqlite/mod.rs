@@ -8,7 +8,6 @@
 
 mod book;
 mod error;
-mod hook;
 mod jobs;
 mod readers;
 mod reports;
@@ -28,7 +27,7 @@ use rusqlite::Connection;
 
 use crate::clock::{Clock, SystemClock};
 use crate::error::StoreError;
-pub use hook::{Fault, Stage, WriteHook};
+pub use crate::hook::{Fault, Stage, WriteHook};
 use readers::Readers;
 use writer::Writer;
 

@@ -1,16 +1,14 @@
 //! Reading: summaries, occurrences, problems.
 
-use std::str::FromStr;
-
-use domesday_model::{DatasourceId, Location, MasterJobId, ObjectKey, ObjectStatus, Reason, Score};
+use domesday_model::{DatasourceId, MasterJobId, Score};
 use rusqlite::{Connection, params};
 
 use super::Result;
-use super::error::damaged;
-use super::results::{FILE, occurrence, unsigned};
+use super::results::{FILE, occurrence};
 use super::tasks::datasource_row;
 use crate::statement::statement;
 use crate::types::*;
+use crate::values;
 
 pub(super) fn summary(c: &Connection, master: MasterJobId) -> Result<JobSummary> {
     const UNITS: &str = statement(FILE, "summary_units");
@@ -31,17 +29,11 @@ pub(super) fn summary(c: &Connection, master: MasterJobId) -> Result<JobSummary>
     ) = c.prepare_cached(TASKS)?.query_row([master.0], |row| {
         Ok((count(row, 0)?, count(row, 1)?, count(row, 2)?, count(row, 3)?, count(row, 4)?))
     })?;
-    each(c, SKIPS, master, |row| add(&mut summary.skipped, reason(row, 0)?, unsigned(row, 1)?))?;
-    each(c, FAILED_UNITS, master, |row| add(&mut summary.failed, reason(row, 0)?, unsigned(row, 1)?))?;
+    each(c, SKIPS, master, |row| summary.add_skips(&row.get::<_, String>(0)?, row.get(1)?))?;
+    each(c, FAILED_UNITS, master, |row| summary.add_failed_units(&row.get::<_, String>(0)?, row.get(1)?))?;
     each(c, OBJECTS, master, |row| {
-        summary.overflow += unsigned(row, 3)?;
-        let list = match object_status(row, 0)? {
-            ObjectStatus::Scanned => return Ok(()),
-            ObjectStatus::Skipped => &mut summary.skipped,
-            ObjectStatus::Partial => &mut summary.partial,
-            ObjectStatus::Failed => &mut summary.failed,
-        };
-        add(list, reason(row, 1)?, unsigned(row, 2)?)
+        let (status, reason): (String, Option<String>) = (row.get(0)?, row.get(1)?);
+        summary.add_objects(&status, reason.as_deref(), row.get(2)?, row.get(3)?)
     })?;
     Ok(summary)
 }
@@ -74,19 +66,13 @@ pub(super) fn problems(c: &Connection, master: MasterJobId, max: u32) -> Result<
     let mut rows = statement.query(params![master.0, max])?;
     let mut problems = Vec::new();
     while let Some(row) = rows.next()? {
-        let nested: Vec<u8> = row.get(2)?;
+        let (nested, status): (Vec<u8>, String) = (row.get(2)?, row.get(3)?);
         let reason: Option<String> = row.get(4)?;
         problems.push(Problem {
             datasource: DatasourceId(row.get(0)?),
-            location: Location {
-                key: ObjectKey(row.get(1)?),
-                nested: Location::parse_nested(&nested).ok_or_else(|| damaged("nested path"))?,
-            },
-            status: object_status(row, 3)?,
-            reason: reason
-                .map(|reason| Reason::from_str(&reason))
-                .transpose()
-                .map_err(|_| damaged("reason"))?,
+            location: values::location(row.get(1)?, &nested)?,
+            status: values::object_status(&status)?,
+            reason: reason.as_deref().map(values::reason).transpose()?,
             detail: row.get(5)?,
         });
     }
@@ -114,28 +100,6 @@ fn each(
     Ok(())
 }
 
-fn add(list: &mut Vec<(Reason, u64)>, reason: Reason, count: u64) -> Result<()> {
-    match list.iter_mut().find(|(known, _)| *known == reason) {
-        Some((_, sum)) => *sum += count,
-        None => list.push((reason, count)),
-    }
-    Ok(())
-}
-
 fn count(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<u64> {
     row.get::<_, i64>(column).map(i64::cast_unsigned)
-}
-
-fn reason(row: &rusqlite::Row<'_>, column: usize) -> Result<Reason> {
-    let text: String = row.get(column)?;
-    text.parse().map_err(|_| damaged("reason"))
-}
-
-fn object_status(row: &rusqlite::Row<'_>, column: usize) -> Result<ObjectStatus> {
-    let text: String = row.get(column)?;
-    ObjectStatus::ALL
-        .iter()
-        .copied()
-        .find(|status| status.as_str() == text)
-        .ok_or_else(|| damaged("object status"))
 }

@@ -2,181 +2,94 @@
 //! transaction that completes the task. Events.
 
 use domesday_model::{
-    Category, DatasourceId, FindingDraft, FindingId, Fingerprint, JobId, Location, ObjectKey, ObjectReport,
-    ObjectStatus, Position, Reason, Score, Span, TaskId, VersionMarks,
+    DatasourceId, FindingId, Fingerprint, JobId, ObjectReport, Position, Score, Span, TaskId,
 };
 use rusqlite::{Connection, params};
-use serde::{Deserialize, Serialize};
 
-use super::Result;
-use super::error::damaged;
-use super::tasks::{self, FencedTask};
+use super::{Result, tasks};
+use crate::decide::FencedTask;
 use crate::error::StoreError;
+use crate::staged::{Staged, StagedFinding, StagedObject, decoding_steps, staged};
 use crate::statement::statement;
 use crate::types::*;
+use crate::values::{damaged, from_json, location, to_json};
 
 pub(super) const FILE: &str = include_str!("queries/results.sql");
 
-/// A result as it waits in `staged_results`. It has exactly what the visible tables have: no raw value.
-#[derive(Serialize, Deserialize)]
-enum Staged {
-    Finding {
-        key: ObjectKey,
-        nested: ObjectKey,
-        rule: String,
-        category: Category,
-        score: Score,
-        reasons: String,
-        fingerprint: [u8; 16],
-        preview: String,
-        span: (u64, u64),
-        position: (u64, u64),
-        decoding: String,
-        version: Option<String>,
-    },
-    Object {
-        key: ObjectKey,
-        nested: ObjectKey,
-        status: String,
-        reason: Option<String>,
-        detail: String,
-        overflow: u64,
-    },
-}
-
-/// Separates the steps of a decoding chain in its column.
-const DECODING_SEPARATOR: &str = ",";
-
-pub(super) fn decoding_steps(column: &str) -> Vec<String> {
-    column.split(DECODING_SEPARATOR).filter(|step| !step.is_empty()).map(str::to_owned).collect()
-}
-
 impl Staged {
-    fn finding(draft: &FindingDraft, version: Option<&VersionMarks>) -> Staged {
-        Staged::Finding {
-            key: draft.location.key.clone(),
-            nested: ObjectKey(draft.location.nested_bytes()),
-            rule: draft.rule.to_string(),
-            category: draft.category,
-            score: draft.score,
-            reasons: draft.reasons.clone(),
-            fingerprint: draft.fingerprint.0,
-            preview: draft.preview.clone(),
-            span: (draft.span.start, draft.span.end),
-            position: (draft.position.line, draft.position.column),
-            decoding: draft.decoding.join(DECODING_SEPARATOR),
-            version: version.map(|marks| format!("{}:{}:{}", marks.mtime_ns, marks.ctime_ns, marks.inode)),
-        }
-    }
-
-    fn object(report: &ObjectReport) -> Staged {
-        Staged::Object {
-            key: report.location.key.clone(),
-            nested: ObjectKey(report.location.nested_bytes()),
-            status: report.status.as_str().to_owned(),
-            reason: report.reason.map(|reason| reason.as_str().to_owned()),
-            detail: report.detail.clone(),
-            overflow: report.overflow,
-        }
-    }
-
     fn insert(&self, c: &Connection, task: FencedTask, id: TaskId, sequence: i64) -> Result<()> {
-        const FINDING: &str = statement(FILE, "upsert_finding");
-        const OCCURRENCE: &str = statement(FILE, "insert_occurrence");
-        const OBJECT: &str = statement(FILE, "insert_object_scan");
         match self {
-            Staged::Finding {
-                key,
-                nested,
-                rule,
-                category,
-                score,
-                reasons,
-                fingerprint,
-                preview,
-                span,
-                position,
-                decoding,
-                version,
-            } => {
-                let finding = finding_id(task.datasource, key, nested, rule, fingerprint);
-                c.prepare_cached(FINDING)?.execute(params![
-                    finding.0,
-                    task.datasource.0,
-                    key.0,
-                    nested.0,
-                    rule,
-                    fingerprint,
-                    category.as_str(),
-                    score.0,
-                    preview,
-                ])?;
-                c.prepare_cached(OCCURRENCE)?.execute(params![
-                    task.job.0,
-                    id.0,
-                    sequence,
-                    finding.0,
-                    score.0,
-                    reasons,
-                    span.0.cast_signed(),
-                    span.1.cast_signed(),
-                    position.0.cast_signed(),
-                    position.1.cast_signed(),
-                    decoding,
-                    version,
-                ])?;
-            }
-            Staged::Object { key, nested, status, reason, detail, overflow } => {
-                c.prepare_cached(OBJECT)?.execute(params![
-                    task.job.0,
-                    id.0,
-                    sequence,
-                    key.0,
-                    nested.0,
-                    status,
-                    reason,
-                    detail,
-                    overflow.cast_signed(),
-                ])?;
-            }
+            Staged::Finding(finding) => insert_finding(c, task, id, sequence, finding),
+            Staged::Object(object) => insert_staged_object(c, task, id, sequence, object),
         }
-        Ok(())
     }
 }
 
-/// The identity of a finding: what it was found in, by which rule, and the value's fingerprint.
-fn finding_id(
-    datasource: DatasourceId,
-    key: &ObjectKey,
-    nested: &ObjectKey,
-    rule: &str,
-    fingerprint: &[u8; 16],
-) -> FindingId {
-    let mut hasher = blake3::Hasher::new();
-    for part in [&datasource.0.to_be_bytes()[..], &key.0, &nested.0, rule.as_bytes(), fingerprint] {
-        hasher.update(&(part.len() as u64).to_be_bytes());
-        hasher.update(part);
-    }
-    let mut id = [0; 16];
-    id.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
-    FindingId(id)
+fn insert_finding(
+    c: &Connection,
+    task: FencedTask,
+    id: TaskId,
+    sequence: i64,
+    staged: &StagedFinding,
+) -> Result<()> {
+    const FINDING: &str = statement(FILE, "upsert_finding");
+    const OCCURRENCE: &str = statement(FILE, "insert_occurrence");
+    let finding = staged.id(task.datasource);
+    c.prepare_cached(FINDING)?.execute(params![
+        finding.0,
+        task.datasource.0,
+        staged.key.0,
+        staged.nested.0,
+        staged.rule,
+        staged.fingerprint,
+        staged.category.as_str(),
+        staged.score.0,
+        staged.preview,
+    ])?;
+    c.prepare_cached(OCCURRENCE)?.execute(params![
+        task.job.0,
+        id.0,
+        sequence,
+        finding.0,
+        staged.score.0,
+        staged.reasons,
+        staged.span.0.cast_signed(),
+        staged.span.1.cast_signed(),
+        staged.position.0.cast_signed(),
+        staged.position.1.cast_signed(),
+        staged.decoding,
+        staged.version,
+    ])?;
+    Ok(())
 }
 
-fn staged(batch: &ResultBatch) -> impl Iterator<Item = Staged> + '_ {
-    let finding = |draft| Staged::finding(draft, batch.versions.get(&draft.location.key));
-    batch.findings.iter().map(finding).chain(batch.objects.iter().map(Staged::object))
+fn insert_staged_object(
+    c: &Connection,
+    task: FencedTask,
+    id: TaskId,
+    sequence: i64,
+    object: &StagedObject,
+) -> Result<()> {
+    const OBJECT: &str = statement(FILE, "insert_object_scan");
+    c.prepare_cached(OBJECT)?.execute(params![
+        task.job.0,
+        id.0,
+        sequence,
+        object.key.0,
+        object.nested.0,
+        object.status,
+        object.reason,
+        object.detail,
+        object.overflow.cast_signed(),
+    ])?;
+    Ok(())
 }
 
 pub(super) fn stage(c: &Connection, claim: &Claim, first_sequence: u64, batch: &ResultBatch) -> Result<()> {
     const STAGE: &str = statement(FILE, "stage_result");
     for (sequence, result) in (first_sequence..).zip(staged(batch)) {
-        let body = serde_json::to_string(&result).map_err(|error| StoreError::Backend(error.to_string()))?;
-        c.prepare_cached(STAGE)?.execute(params![
-            claim.task.0,
-            claim.claim.0,
-            sequence.cast_signed(),
-            body
-        ])?;
+        let key = (claim.task.0, claim.claim.0, sequence.cast_signed());
+        c.prepare_cached(STAGE)?.execute(params![key.0, key.1, key.2, to_json(&result)?])?;
     }
     Ok(())
 }
@@ -196,7 +109,7 @@ pub(super) fn complete(
         let mut rows = statement.query(params![claim.task.0, claim.claim.0])?;
         while let Some(row) = rows.next()? {
             let (sequence, body): (i64, String) = (row.get(0)?, row.get(1)?);
-            let result: Staged = serde_json::from_str(&body).map_err(|_| damaged("staged result"))?;
+            let result: Staged = from_json(&body, "staged result")?;
             result.insert(c, task, claim.task, sequence)?;
             staged_before += 1;
         }
@@ -229,11 +142,6 @@ pub(super) fn sweep(c: &Connection, max: u32) -> Result<u64> {
 }
 
 /// An object row that no worker wrote.
-pub(super) fn object(key: &ObjectKey, status: ObjectStatus, reason: Reason, detail: &str) -> ObjectReport {
-    let location = Location { key: key.clone(), nested: Vec::new() };
-    ObjectReport { location, status, reason: Some(reason), detail: detail.to_owned(), overflow: 0 }
-}
-
 pub(super) fn insert_object(
     c: &Connection,
     task: FencedTask,
@@ -241,7 +149,7 @@ pub(super) fn insert_object(
     sequence: i64,
     report: &ObjectReport,
 ) -> Result<()> {
-    Staged::object(report).insert(c, task, id, sequence)
+    insert_staged_object(c, task, id, sequence, &StagedObject::of(report))
 }
 
 // ── events ─────────────────────────────────────────────────────────────────────────────────────────
@@ -264,7 +172,7 @@ pub(super) fn events(c: &Connection, consumer: &str, max: u32) -> Result<Vec<Eve
             id: row.get(0)?,
             job: JobId(row.get(1)?),
             kind: row.get(2)?,
-            payload: serde_json::from_str(&payload).map_err(|_| damaged("event payload"))?,
+            payload: from_json(&payload, "event payload")?,
         });
     }
     Ok(events)
@@ -288,10 +196,7 @@ pub(super) fn occurrence(row: &rusqlite::Row<'_>) -> Result<Occurrence> {
     Ok(Occurrence {
         finding: FindingId(row.get(0)?),
         datasource: DatasourceId(row.get(1)?),
-        location: Location {
-            key: ObjectKey(row.get(2)?),
-            nested: Location::parse_nested(&nested).ok_or_else(|| damaged("nested path"))?,
-        },
+        location: location(row.get(2)?, &nested)?,
         rule: row.get(4)?,
         category: category.parse().map_err(|_| damaged("category"))?,
         score: Score(row.get(6)?),
@@ -304,6 +209,6 @@ pub(super) fn occurrence(row: &rusqlite::Row<'_>) -> Result<Occurrence> {
     })
 }
 
-pub(super) fn unsigned(row: &rusqlite::Row<'_>, column: usize) -> Result<u64> {
+fn unsigned(row: &rusqlite::Row<'_>, column: usize) -> Result<u64> {
     Ok(row.get::<_, i64>(column)?.cast_unsigned())
 }

@@ -3,41 +3,24 @@
 use std::time::Duration;
 
 use domesday_model::{
-    ClaimId, DatasourceId, EnumerationSessionId, JobConfiguration, JobId, ObjectKey, ObjectStatus, ProcessId,
-    Reason, RecordKind, TaskId, TaskPayload, TaskType, VersionMarks,
+    ClaimId, DatasourceId, EnumerationSessionId, JobId, ObjectKey, ProcessId, Reason, RecordKind, TaskId,
+    TaskPayload, TaskType, VersionMarks,
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::json;
 
-use super::error::damaged;
-use super::jobs::millis;
 use super::{Fence, Result, results, units};
+use crate::decide::{Abandoned, Claimed, Failures, Fate, FencedTask, NewTask, failures, record_kind};
 use crate::error::StoreError;
 use crate::statement::statement;
 use crate::types::*;
+use crate::values::{self, from_json, millis, to_json};
 
 pub(super) const FILE: &str = include_str!("queries/tasks.sql");
 
 pub(super) const FENCE: Fence = Fence(statement(FILE, "fence"));
 #[cfg(feature = "conformance")]
 pub(super) const NO_FENCE: Fence = Fence(statement(FILE, "no_fence"));
-
-/// A task abandoned this often is split in half, if it has two halves.
-const SPLIT_AFTER_ABANDONMENTS: i64 = 2;
-/// A task of one object or container abandoned this often is given up as a named failure.
-const POISON_AFTER_ABANDONMENTS: i64 = 5;
-/// What the halves of a split task start with: the next time their worker ends, they are split again.
-const ABANDONMENTS_AFTER_SPLIT: i64 = SPLIT_AFTER_ABANDONMENTS - 1;
-
-/// What the holder of a claim may write to.
-#[derive(Clone, Copy)]
-pub(super) struct FencedTask {
-    pub job: JobId,
-    pub session: EnumerationSessionId,
-    pub datasource: DatasourceId,
-    /// Whose units these are: the task itself, or the one it was split from.
-    pub origin: TaskId,
-}
 
 impl Fence {
     /// Locks the task under this claim, or refuses. Every write of results calls this first, in its
@@ -57,23 +40,10 @@ impl Fence {
     }
 }
 
-pub(super) struct NewTask {
-    pub job: JobId,
-    pub datasource: DatasourceId,
-    pub session: EnumerationSessionId,
-    pub origin: Option<TaskId>,
-    pub task_type: TaskType,
-    pub priority: i64,
-    pub payload: TaskPayload,
-    pub abandonments: i64,
-}
-
 /// Inserts a task with its `TaskCreated` event. Called by the fan-out, by the start of a session and by
 /// the split of a task, and by nothing else.
 pub(super) fn insert(c: &Connection, task: &NewTask) -> Result<TaskId> {
     const INSERT: &str = statement(FILE, "insert_task");
-    let payload =
-        serde_json::to_string(&task.payload).map_err(|error| StoreError::Backend(error.to_string()))?;
     c.prepare_cached(INSERT)?.execute(params![
         task.job.0,
         task.datasource.0,
@@ -81,7 +51,7 @@ pub(super) fn insert(c: &Connection, task: &NewTask) -> Result<TaskId> {
         task.origin.map(|origin| origin.0),
         task.task_type.as_str(),
         task.priority,
-        payload,
+        to_json(&task.payload)?,
         task.abandonments,
     ])?;
     let id = TaskId(c.last_insert_rowid());
@@ -139,37 +109,8 @@ fn claim_one(c: &Connection, worker: ProcessId, task: i64) -> Result<Option<Work
     let Some(claimed) = claimed.transpose()? else { return Ok(None) };
     let (name, configuration): (String, String) = c
         .prepare_cached(CONTEXT)?
-        .query_row(params![claimed.datasource, claimed.job.0], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let job: JobConfiguration =
-        serde_json::from_str(&configuration).map_err(|_| damaged("job configuration"))?;
-    let source = job.datasources.into_iter().find(|source| source.name == name);
-    let source = source.ok_or_else(|| damaged("job configuration"))?;
-    Ok(Some(WorkPacket {
-        claim: claimed.claim,
-        job: claimed.job,
-        session: claimed.session,
-        task_type: claimed.task_type,
-        payload: claimed.payload,
-        datasource: PacketDatasource {
-            id: DatasourceId(claimed.datasource),
-            name: source.name,
-            kind: source.kind,
-            configuration: source.configuration,
-        },
-        rule_set: job.rule_set.parse().map_err(|_| damaged("rule set hash"))?,
-        options: job.options,
-        failures: claimed.failures,
-    }))
-}
-
-struct Claimed {
-    claim: Claim,
-    job: JobId,
-    session: EnumerationSessionId,
-    task_type: TaskType,
-    payload: TaskPayload,
-    failures: u32,
-    datasource: i64,
+        .query_row(params![claimed.datasource.0, claimed.job.0], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    claimed.packet(&name, &values::configuration(&configuration)?).map(Some)
 }
 
 fn claimed_row(row: &Row<'_>) -> Result<Claimed> {
@@ -179,10 +120,10 @@ fn claimed_row(row: &Row<'_>) -> Result<Claimed> {
         claim: Claim { task: TaskId(row.get(0)?), claim: ClaimId(row.get(1)?) },
         job: JobId(row.get(2)?),
         session: EnumerationSessionId(row.get(3)?),
-        task_type: TaskType::parse(&task_type).ok_or_else(|| damaged("task type"))?,
-        payload: serde_json::from_str(&payload).map_err(|_| damaged("task payload"))?,
+        task_type: values::task_type(&task_type)?,
+        payload: values::payload(&payload)?,
         failures: row.get(6)?,
-        datasource: row.get(7)?,
+        datasource: DatasourceId(row.get(7)?),
     })
 }
 
@@ -193,8 +134,7 @@ pub(super) fn datasource_row(row: &Row<'_>) -> Result<Datasource> {
         id: DatasourceId(row.get(0)?),
         name: row.get(1)?,
         kind: row.get(2)?,
-        configuration: serde_json::from_str(&configuration)
-            .map_err(|_| damaged("data source configuration"))?,
+        configuration: from_json(&configuration, "data source configuration")?,
     })
 }
 
@@ -269,18 +209,7 @@ fn payload(c: &Connection, task: TaskId) -> Result<(TaskType, TaskPayload)> {
     const PAYLOAD: &str = statement(FILE, "task_payload");
     let (task_type, payload): (String, String) =
         c.prepare_cached(PAYLOAD)?.query_row([task.0], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    Ok((
-        TaskType::parse(&task_type).ok_or_else(|| damaged("task type"))?,
-        serde_json::from_str(&payload).map_err(|_| damaged("task payload"))?,
-    ))
-}
-
-/// What a task of this type works through.
-fn record_kind(task_type: TaskType) -> RecordKind {
-    match task_type {
-        TaskType::Classification => RecordKind::File,
-        TaskType::DiscoveryEnumerate => RecordKind::Directory,
-    }
+    Ok((values::task_type(&task_type)?, values::payload(&payload)?))
 }
 
 /// Makes what a task leaves undone failures by name: its objects, or those of its containers that are
@@ -294,19 +223,12 @@ fn name_failures(
     reason: Reason,
     detail: &str,
 ) -> Result<()> {
-    for (sequence, PacketObject { key, .. }) in (0..).zip(given_up) {
-        match task_type {
-            TaskType::Classification => {
-                let report = results::object(&key, ObjectStatus::Failed, reason, detail);
-                results::insert_object(c, task, id, sequence, &report)?;
-            }
-            TaskType::DiscoveryEnumerate => {
-                let outcome = UnitOutcome::Failed { reason, detail: detail.to_owned() };
-                units::commit_one(c, task, &UnitListing { key, outcome })?;
-            }
-        }
+    match failures(task_type, given_up, reason, detail) {
+        Failures::Objects(reports) => (0..)
+            .zip(&reports)
+            .try_for_each(|(sequence, report)| results::insert_object(c, task, id, sequence, report)),
+        Failures::Containers(units) => units.iter().try_for_each(|unit| units::commit_one(c, task, unit)),
     }
-    Ok(())
 }
 
 pub(super) fn is_done(c: &Connection, claim: &Claim) -> Result<bool> {
@@ -315,19 +237,6 @@ pub(super) fn is_done(c: &Connection, claim: &Claim) -> Result<bool> {
 }
 
 // ── the reaper ─────────────────────────────────────────────────────────────────────────────────────
-
-struct Abandoned {
-    id: TaskId,
-    claim: i64,
-    job: JobId,
-    datasource: DatasourceId,
-    session: EnumerationSessionId,
-    origin: Option<TaskId>,
-    task_type: TaskType,
-    priority: i64,
-    payload: TaskPayload,
-    abandonments: i64,
-}
 
 pub(super) fn reap(c: &Connection, node_group: &str, deadline: Duration) -> Result<ReapReport> {
     const ABANDONED: &str = statement(FILE, "abandoned_tasks");
@@ -340,43 +249,30 @@ pub(super) fn reap(c: &Connection, node_group: &str, deadline: Duration) -> Resu
     };
     let mut report = ReapReport::default();
     for task in abandoned {
-        let times = task.abandonments + 1;
-        let halves = if times >= SPLIT_AFTER_ABANDONMENTS { task.payload.split() } else { None };
-        if let Some((first, second)) = halves {
-            split(c, &task, [first, second])?;
-            report.split += 1;
-        } else if times >= POISON_AFTER_ABANDONMENTS {
-            poison(c, &task)?;
-            report.poisoned += 1;
-        } else {
-            c.prepare_cached(ABANDON)?.execute(params![task.id.0, task.claim])?;
-            report.returned += 1;
+        match task.fate() {
+            Fate::Split(halves) => {
+                split(c, &task, &halves)?;
+                report.split += 1;
+            }
+            Fate::Poisoned => {
+                poison(c, &task)?;
+                report.poisoned += 1;
+            }
+            Fate::Returned => {
+                c.prepare_cached(ABANDON)?.execute(params![task.id.0, task.claim.0])?;
+                report.returned += 1;
+            }
         }
     }
     Ok(report)
 }
 
-fn split(c: &Connection, task: &Abandoned, halves: [TaskPayload; 2]) -> Result<()> {
+fn split(c: &Connection, task: &Abandoned, halves: &[NewTask]) -> Result<()> {
     const SPLIT: &str = statement(FILE, "split_task");
-    if c.prepare_cached(SPLIT)?.execute(params![task.id.0, task.claim])? == 0 {
+    if c.prepare_cached(SPLIT)?.execute(params![task.id.0, task.claim.0])? == 0 {
         return Ok(());
     }
-    for payload in halves {
-        insert(
-            c,
-            &NewTask {
-                job: task.job,
-                datasource: task.datasource,
-                session: task.session,
-                origin: Some(task.origin.unwrap_or(task.id)),
-                task_type: task.task_type,
-                priority: task.priority,
-                payload,
-                abandonments: ABANDONMENTS_AFTER_SPLIT,
-            },
-        )?;
-    }
-    Ok(())
+    halves.iter().try_for_each(|half| insert(c, half).map(|_| ()))
 }
 
 /// Gives up what is left of a task that ends every worker: its one object or container becomes a named
@@ -385,17 +281,11 @@ fn poison(c: &Connection, task: &Abandoned) -> Result<()> {
     const POISON: &str = statement(FILE, "poison_task");
     let given_up = records(c, &task.payload, record_kind(task.task_type))?;
     let count = if task.task_type == TaskType::Classification { given_up.len() as i64 } else { 0 };
-    if c.prepare_cached(POISON)?.execute(params![task.id.0, task.claim, count])? == 0 {
+    if c.prepare_cached(POISON)?.execute(params![task.id.0, task.claim.0, count])? == 0 {
         return Ok(());
     }
-    let detail = format!("given up after it ended its worker {POISON_AFTER_ABANDONMENTS} times");
-    let fenced = FencedTask {
-        job: task.job,
-        session: task.session,
-        datasource: task.datasource,
-        origin: task.origin.unwrap_or(task.id),
-    };
-    name_failures(c, fenced, task.id, task.task_type, given_up, Reason::Poisoned, &detail)
+    let detail = Abandoned::poisoned_detail();
+    name_failures(c, task.fenced(), task.id, task.task_type, given_up, Reason::Poisoned, &detail)
 }
 
 fn abandoned_row(row: &Row<'_>) -> Result<Abandoned> {
@@ -407,10 +297,10 @@ fn abandoned_row(row: &Row<'_>) -> Result<Abandoned> {
         datasource: DatasourceId(row.get(2)?),
         session: EnumerationSessionId(row.get(3)?),
         origin: row.get::<_, Option<i64>>(4)?.map(TaskId),
-        task_type: TaskType::parse(&task_type).ok_or_else(|| damaged("task type"))?,
+        task_type: values::task_type(&task_type)?,
         priority: row.get(6)?,
-        payload: serde_json::from_str(&payload).map_err(|_| damaged("task payload"))?,
+        payload: values::payload(&payload)?,
         abandonments: row.get(8)?,
-        claim: row.get(9)?,
+        claim: ClaimId(row.get(9)?),
     })
 }

@@ -5,68 +5,21 @@
 //! visible. A crash anywhere leaves either no unit, a staging one to resume, or a committed one to skip.
 
 use domesday_model::{
-    BatchStatus, EnumerationSessionId, JobStatus, ObjectKey, Reason, RecordKind, TaskId, TaskPayload,
-    TaskType, UnitId, UnitRecord, UnitStatus,
+    DatasourceId, EnumerationSessionId, JobStatus, ObjectKey, Reason, TaskId, TaskType, UnitId, UnitRecord,
+    UnitStatus,
 };
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::json;
 
-use super::error::damaged;
 use super::jobs::{self, ENUMERATION as FILE};
-use super::tasks::{self, FencedTask, NewTask};
-use super::{Result, results};
+use super::{Result, results, tasks};
+use crate::decide::FencedTask;
 use crate::error::StoreError;
-use crate::packing::{CONTAINERS, OBJECTS, PackLimits, UnitTotals, pack};
+use crate::fan_out::{FAN_OUT_UNITS_MAX, Waiting, plan};
 use crate::statement::statement;
+use crate::totals::{Batch, FANNED_ALL, Totals};
 use crate::types::*;
-
-/// Units one fan-out looks at.
-const FAN_OUT_UNITS_MAX: u32 = 8_192;
-/// Enumeration first: while containers are unlisted, nobody knows how much there is to do.
-const ENUMERATION_PRIORITY: i64 = 10;
-
-const FANNED_CONTAINERS: i64 = 1;
-const FANNED_OBJECTS: i64 = 2;
-
-/// What a unit's records add up to.
-#[derive(Default)]
-struct Totals {
-    records: i64,
-    containers: i64,
-    objects: i64,
-    skipped: i64,
-    bytes: i64,
-    reasons: Vec<(Reason, i64)>,
-}
-
-impl Totals {
-    fn of(records: &[UnitRecord]) -> Totals {
-        let mut totals = Totals { records: records.len() as i64, ..Totals::default() };
-        for record in records {
-            match record.kind {
-                RecordKind::File => {
-                    totals.objects += 1;
-                    totals.bytes = totals.bytes.saturating_add(record.size.cast_signed().max(0));
-                }
-                RecordKind::Directory => totals.containers += 1,
-                RecordKind::Skipped => totals.skipped += 1,
-            }
-            if let Some(reason) = record.reason {
-                match totals.reasons.iter_mut().find(|(known, _)| *known == reason) {
-                    Some((_, count)) => *count += 1,
-                    None => totals.reasons.push((reason, 1)),
-                }
-            }
-        }
-        totals
-    }
-
-    /// What of a committed unit there is nothing to fan out of.
-    fn fanned_out(&self) -> i64 {
-        let containers = if self.containers == 0 { FANNED_CONTAINERS } else { 0 };
-        containers + if self.objects == 0 { FANNED_OBJECTS } else { 0 }
-    }
-}
+use crate::values;
 
 pub(super) fn of_task(c: &Connection, claim: &Claim) -> Result<Vec<UnitState>> {
     const UNITS: &str = statement(FILE, "units_of_task");
@@ -78,7 +31,7 @@ pub(super) fn of_task(c: &Connection, claim: &Claim) -> Result<Vec<UnitState>> {
         units.push(UnitState {
             unit: UnitId(row.get(0)?),
             key: ObjectKey(row.get(1)?),
-            status: UnitStatus::parse(&status).ok_or_else(|| damaged("unit status"))?,
+            status: values::unit_status(&status)?,
             records: row.get(3)?,
             resume_point: row.get(4)?,
         });
@@ -99,21 +52,13 @@ pub(super) fn commit(
     task: FencedTask,
     listings: &[UnitListing],
 ) -> Result<()> {
-    let (mut items, mut failed) = (0, 0);
     for listing in listings {
-        match &listing.outcome {
-            UnitOutcome::Listed(records) => items += records.len() as i64,
-            UnitOutcome::Failed { .. } => failed += 1,
-        }
         commit_one(c, task, listing)?;
     }
-    let status = match failed {
-        0 => BatchStatus::Succeeded,
-        n if n < listings.len() => BatchStatus::PartiallyCompleted,
-        _ => BatchStatus::Failed,
-    };
-    let Some(last) = listings.last() else { return Ok(()) };
-    record_batch(c, claim, task, status, items, &last.key, None)
+    match Batch::of_units(claim, listings)? {
+        Some(batch) => record_batch(c, task, &batch),
+        None => Ok(()),
+    }
 }
 
 /// Commits one unit that was listed whole, or failed. Repeating it changes nothing.
@@ -131,10 +76,8 @@ pub(super) fn commit_one(c: &Connection, task: FencedTask, listing: &UnitListing
         }
         UnitOutcome::Failed { reason, detail } => {
             let failed = Some((*reason, detail.as_str()));
-            let done = FANNED_CONTAINERS | FANNED_OBJECTS;
-            if insert_unit(c, task, &listing.key, UnitStatus::Failed, failed, &Totals::default(), done)?
-                .is_none()
-            {
+            let none = Totals::default();
+            if insert_unit(c, task, &listing.key, UnitStatus::Failed, failed, &none, FANNED_ALL)?.is_none() {
                 c.prepare_cached(FAIL_STAGING)?.execute(params![
                     task.origin.0,
                     listing.key.0,
@@ -263,15 +206,7 @@ pub(super) fn stage(c: &Connection, claim: &Claim, task: FencedTask, batch: &Sta
     let totals = Totals::of(&batch.records);
     insert_records(c, unit, batch.first_sequence, &batch.records, &totals)?;
     add_totals(c, unit, &totals, batch.resume_point.as_deref())?;
-    record_batch(
-        c,
-        claim,
-        task,
-        BatchStatus::Succeeded,
-        totals.records,
-        &batch.key,
-        batch.resume_point.as_deref(),
-    )?;
+    record_batch(c, task, &Batch::of_part(claim, batch)?)?;
     Ok(unit)
 }
 
@@ -305,21 +240,11 @@ pub(super) fn fail_open(c: &Connection, origin: TaskId, error: &str) -> Result<(
 }
 
 /// One row of `enumeration_batches` per commit, with the session's checkpoint derived from it.
-fn record_batch(
-    c: &Connection,
-    claim: &Claim,
-    task: FencedTask,
-    status: BatchStatus,
-    items: i64,
-    last: &ObjectKey,
-    resume_point: Option<&str>,
-) -> Result<()> {
+fn record_batch(c: &Connection, task: FencedTask, batch: &Batch) -> Result<()> {
     const BATCH: &str = statement(FILE, "insert_batch");
     const CHECKPOINT: &str = statement(FILE, "save_checkpoint");
     const TOUCH: &str = statement(FILE, "touch_session");
-    let status = BatchStatus::InProgress.transition(status)?;
-    let checkpoint = json!({ "task": claim.task, "key": last, "resume_point": resume_point }).to_string();
-    let error = (status != BatchStatus::Succeeded).then_some("some containers could not be listed");
+    let Batch { status, items, checkpoint, error } = batch;
     c.prepare_cached(BATCH)?.execute(params![
         task.session.0,
         status.as_str(),
@@ -337,116 +262,30 @@ fn record_batch(
 
 // ── fan-out ────────────────────────────────────────────────────────────────────────────────────────
 
-struct Waiting {
-    totals: UnitTotals,
-    session: EnumerationSessionId,
-    containers: i64,
-    objects: i64,
-    bytes: i64,
-    fanned_out: i64,
-}
-
 pub(super) fn fan_out(c: &Connection, lease: &JobLease, policy: FanOutPolicy) -> Result<FanOutReport> {
+    const PENDING: &str = statement(tasks::FILE, "pending_count");
+    const MARK: &str = statement(FILE, "mark_fanned_out");
     // Of a job that ends or pauses, what waits stays where it is; a resumed one finds it again.
     if jobs::fence(c, lease)?.owned.status != JobStatus::Running {
         return Ok(FanOutReport::default());
     }
-    let waiting = units_to_fan_out(c, lease)?;
-    let mut sessions: Vec<EnumerationSessionId> = waiting.iter().map(|unit| unit.session).collect();
-    sessions.sort_unstable();
-    sessions.dedup();
-    let mut report = FanOutReport::default();
-    for session in sessions {
-        let of_session = |bit: i64| {
-            waiting.iter().filter(move |unit| unit.session == session && unit.fanned_out & bit == 0)
-        };
-        let containers: Vec<UnitTotals> = of_session(FANNED_CONTAINERS)
-            .map(|unit| UnitTotals { items: unit.containers, bytes: 0, ..unit.totals })
-            .collect();
-        let objects: Vec<UnitTotals> = of_session(FANNED_OBJECTS)
-            .map(|unit| UnitTotals { items: unit.objects, bytes: unit.bytes, ..unit.totals })
-            .collect();
-        let mut stage = Stage { c, lease, session, policy, report: &mut report };
-        stage.cut(
-            TaskType::DiscoveryEnumerate,
-            &containers,
-            CONTAINERS,
-            FANNED_CONTAINERS,
-            ENUMERATION_PRIORITY,
-        )?;
-        stage.cut(TaskType::Classification, &objects, OBJECTS, FANNED_OBJECTS, 0)?;
+    let pending = |task_type: TaskType| -> Result<i64> {
+        let parameters = params![lease.job.0, task_type.as_str(), policy.ready_low];
+        Ok(c.prepare_cached(PENDING)?.query_row(parameters, |row| row.get(0))?)
+    };
+    let (enumeration, classification) =
+        (pending(TaskType::DiscoveryEnumerate)?, pending(TaskType::Classification)?);
+    let plan = plan(lease.job, &units_to_fan_out(c, lease)?, policy, |task_type| match task_type {
+        TaskType::DiscoveryEnumerate => enumeration,
+        TaskType::Classification => classification,
+    });
+    for task in &plan.tasks {
+        tasks::insert(c, task)?;
     }
-    Ok(report)
-}
-
-/// One session's fan-out within its transaction.
-struct Stage<'a> {
-    c: &'a Connection,
-    lease: &'a JobLease,
-    session: EnumerationSessionId,
-    policy: FanOutPolicy,
-    report: &'a mut FanOutReport,
-}
-
-impl Stage<'_> {
-    /// Cuts packs of one type, inserts them as tasks, and marks exactly the units they cover.
-    fn cut(
-        &mut self,
-        task_type: TaskType,
-        units: &[UnitTotals],
-        limits: PackLimits,
-        bit: i64,
-        priority: i64,
-    ) -> Result<()> {
-        const PENDING: &str = statement(tasks::FILE, "pending_count");
-        const DATASOURCE: &str = statement(FILE, "session_datasource");
-        const MARK: &str = statement(FILE, "mark_fanned_out");
-        if units.is_empty() {
-            return Ok(());
-        }
-        let low = i64::from(self.policy.ready_low);
-        let pending: i64 = self
-            .c
-            .prepare_cached(PENDING)?
-            .query_row(params![self.lease.job.0, task_type.as_str(), low], |row| row.get(0))?;
-        let (payloads, covered) = pack(units, limits, pending < low);
-        if payloads.is_empty() {
-            return Ok(());
-        }
-        let datasource = self.c.prepare_cached(DATASOURCE)?.query_row([self.session.0], |row| row.get(0))?;
-        match task_type {
-            TaskType::DiscoveryEnumerate => self.report.enumeration_tasks += payloads.len() as u64,
-            TaskType::Classification => self.report.classification_tasks += payloads.len() as u64,
-        }
-        for payload in payloads {
-            self.insert(task_type, domesday_model::DatasourceId(datasource), priority, payload)?;
-        }
-        for unit in &units[..covered] {
-            self.c.prepare_cached(MARK)?.execute(params![unit.unit.0, bit])?;
-        }
-        self.report.units += covered as u64;
-        Ok(())
+    for (unit, bit) in &plan.covered {
+        c.prepare_cached(MARK)?.execute(params![unit.0, bit])?;
     }
-
-    fn insert(
-        &self,
-        task_type: TaskType,
-        datasource: domesday_model::DatasourceId,
-        priority: i64,
-        payload: TaskPayload,
-    ) -> Result<()> {
-        let task = NewTask {
-            job: self.lease.job,
-            datasource,
-            session: self.session,
-            origin: None,
-            task_type,
-            priority,
-            payload,
-            abandonments: 0,
-        };
-        tasks::insert(self.c, &task).map(|_| ())
-    }
+    Ok(plan.report)
 }
 
 fn units_to_fan_out(c: &Connection, lease: &JobLease) -> Result<Vec<Waiting>> {
@@ -454,12 +293,14 @@ fn units_to_fan_out(c: &Connection, lease: &JobLease) -> Result<Vec<Waiting>> {
     let mut statement = c.prepare_cached(UNITS)?;
     let rows = statement.query_map(params![lease.job.0, FAN_OUT_UNITS_MAX], |row| {
         Ok(Waiting {
-            totals: UnitTotals { unit: UnitId(row.get(0)?), records: row.get(2)?, items: 0, bytes: 0 },
+            unit: UnitId(row.get(0)?),
             session: EnumerationSessionId(row.get(1)?),
+            records: row.get(2)?,
             containers: row.get(3)?,
             objects: row.get(4)?,
             bytes: row.get(5)?,
             fanned_out: row.get(6)?,
+            datasource: DatasourceId(row.get(7)?),
         })
     })?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)

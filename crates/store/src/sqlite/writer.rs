@@ -12,8 +12,8 @@ use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::Result;
-use super::hook::{Fault, Stage, WriteHook};
 use crate::error::StoreError;
+use crate::hook::{Fault, Stage, WriteHook};
 
 /// Writes waiting for the writer, at most; further callers wait.
 const QUEUE_MAX: usize = 256;

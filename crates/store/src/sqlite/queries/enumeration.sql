@@ -140,17 +140,15 @@ UPDATE task_units SET status = 'FAILED', reason = 'read_error', detail = ?2, fan
 WHERE task_id = ?1 AND status = 'STAGING';
 
 -- name: units_to_fan_out
-SELECT id, session_id, records, containers, objects, bytes, fanned_out
-FROM task_units INDEXED BY task_units_to_fan_out
-WHERE job_id = ?1 AND status = 'COMMITTED' AND fanned_out < 3
-ORDER BY id
+SELECT u.id, u.session_id, u.records, u.containers, u.objects, u.bytes, u.fanned_out, s.datasource_id
+FROM task_units u INDEXED BY task_units_to_fan_out
+CROSS JOIN enumeration_sessions s ON s.id = u.session_id
+WHERE u.job_id = ?1 AND u.status = 'COMMITTED' AND u.fanned_out < 3
+ORDER BY u.id
 LIMIT ?2;
 
 -- name: mark_fanned_out
 UPDATE task_units SET fanned_out = fanned_out | ?2 WHERE id = ?1;
-
--- name: session_datasource
-SELECT datasource_id FROM enumeration_sessions WHERE id = ?1;
 
 -- name: sweep_failed_units
 DELETE FROM task_output_records

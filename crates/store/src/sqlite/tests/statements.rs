@@ -31,14 +31,7 @@ fn every_statement_is_used() {
         include_str!("../tasks.rs"),
         include_str!("../units.rs"),
     ];
-    let used = |name: &str| SOURCES.iter().any(|source| source.contains(&format!("\"{name}\")")));
-    let names: Vec<_> = FILES.into_iter().flat_map(statements).map(|(name, _)| name).collect();
-    let unused: Vec<_> = names.iter().filter(|name| !used(name)).collect();
-    assert_eq!(unused, Vec::<&&str>::new());
-    let mut distinct = names.clone();
-    distinct.sort_unstable();
-    distinct.dedup();
-    assert_eq!(distinct.len(), names.len(), "a name twice would hide a statement");
+    check_names(&FILES, &SOURCES);
 }
 
 /// What a plan may walk through from end to end: jobs, processes and sources, which are few; results of

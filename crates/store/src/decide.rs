@@ -1,0 +1,304 @@
+//! What follows from what the book says: decisions about jobs, sessions and tasks, the same for every
+//! backend. Pure; a backend reads, asks here, and writes the answer in the same transaction.
+
+use domesday_model::{
+    ClaimId, Command, DatasourceId, EnumerationSessionId, JobConfiguration, JobId, JobStatus, Location,
+    MasterJobId, ObjectKey, ObjectReport, ObjectStatus, Reason, RecordKind, SessionStatus, TaskId,
+    TaskPayload, TaskType,
+};
+
+use crate::error::StoreError;
+use crate::types::*;
+use crate::values::damaged;
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+/// A task abandoned this often is split in half, if it has two halves.
+const SPLIT_AFTER_ABANDONMENTS: i64 = 2;
+/// A task of one object or container abandoned this often is given up as a named failure.
+const POISON_AFTER_ABANDONMENTS: i64 = 5;
+/// What the halves of a split task start with: the next time their worker ends, they are split again.
+const ABANDONMENTS_AFTER_SPLIT: i64 = SPLIT_AFTER_ABANDONMENTS - 1;
+
+// ── jobs ───────────────────────────────────────────────────────────────────────────────────────────
+
+/// The child jobs of a request: each node group with its own share of the configuration.
+pub(crate) fn child_jobs(configuration: &JobConfiguration) -> Vec<(&str, JobConfiguration)> {
+    let mut groups: Vec<&str> =
+        configuration.datasources.iter().map(|source| source.node_group.as_str()).collect();
+    groups.sort_unstable();
+    groups.dedup();
+    let share = |group| {
+        let mut share = configuration.clone();
+        share.datasources.retain(|source| source.node_group == group);
+        (group, share)
+    };
+    groups.into_iter().map(share).collect()
+}
+
+/// What executing the pending commands means for a job.
+pub(crate) enum Executed {
+    Nothing,
+    /// Only the list changes: commands that have nothing to do any more are gone.
+    Cleared(Vec<Command>),
+    /// A new status, and what is pending then.
+    Changed(JobStatus, Vec<Command>),
+}
+
+pub(crate) fn execute_commands(job: &OwnedJob) -> Executed {
+    let (status, pending) = Command::execute(job.status, &job.pending);
+    match status {
+        same if same == job.status && pending == job.pending => Executed::Nothing,
+        same if same == job.status => Executed::Cleared(pending),
+        // A resumed job is queued again, and an orchestrator starts it as it would a new one.
+        JobStatus::Queued => Executed::Changed(status, [&[Command::Start], &pending[..]].concat()),
+        _ => Executed::Changed(status, pending),
+    }
+}
+
+/// Where a job goes once none of its tasks runs; `None` when it does not wait for that.
+pub(crate) fn settles_to(status: JobStatus) -> Option<JobStatus> {
+    match status {
+        JobStatus::Pausing => Some(JobStatus::Paused),
+        JobStatus::Cancelling => Some(JobStatus::Cancelled),
+        _ => None,
+    }
+}
+
+/// How a job of which nothing is left ends: whether anything was enumerated, whether anything failed, and
+/// what the first failure says.
+pub(crate) fn job_outcome(
+    enumerated: bool,
+    problems: bool,
+    first: Option<String>,
+) -> (JobStatus, Option<String>) {
+    match (enumerated, problems) {
+        (true, false) => (JobStatus::Completed, None),
+        (true, true) => (JobStatus::PartiallyCompleted, None),
+        (false, _) => {
+            (JobStatus::Failed, Some(first.unwrap_or_else(|| "nothing could be enumerated".into())))
+        }
+    }
+}
+
+/// How a session ends of which nothing is left to enumerate.
+pub(crate) fn session_outcome(
+    mut from: SessionStatus,
+    committed: bool,
+    failed: bool,
+) -> Result<(SessionStatus, Option<&'static str>)> {
+    if from != SessionStatus::InProgress {
+        from = from.transition(SessionStatus::InProgress)?;
+    }
+    let (status, reason) = match (committed, failed) {
+        (true, false) => (SessionStatus::Completed, None),
+        (true, true) => (SessionStatus::PartiallyCompleted, Some("some containers could not be listed")),
+        (false, _) => (SessionStatus::Failed, Some("nothing could be listed")),
+    };
+    Ok((from.transition(status)?, reason))
+}
+
+/// A child job as far as its master's status is concerned.
+pub(crate) struct ChildJob {
+    pub master: MasterJobId,
+    pub description: String,
+    pub created_at_ms: i64,
+    pub status: JobStatus,
+    pub failure_reason: Option<String>,
+    pub finished_at_ms: Option<i64>,
+}
+
+/// Master jobs from their child jobs, which come together, in order.
+pub(crate) fn fold_master_jobs(children: impl IntoIterator<Item = ChildJob>) -> Vec<MasterJob> {
+    let mut jobs: Vec<MasterJob> = Vec::new();
+    for child in children {
+        match jobs.last_mut() {
+            Some(job) if job.id == child.master => {
+                job.status = job.status.combine(child.status);
+                job.finished_at_ms = job.finished_at_ms.and_then(|a| child.finished_at_ms.map(|b| a.max(b)));
+                job.failure_reason = job.failure_reason.take().or(child.failure_reason);
+            }
+            _ => jobs.push(MasterJob {
+                id: child.master,
+                description: child.description,
+                status: child.status,
+                failure_reason: child.failure_reason,
+                created_at_ms: child.created_at_ms,
+                finished_at_ms: child.finished_at_ms,
+            }),
+        }
+    }
+    jobs
+}
+
+// ── tasks ──────────────────────────────────────────────────────────────────────────────────────────
+
+/// What the holder of a claim may write to.
+#[derive(Clone, Copy)]
+pub(crate) struct FencedTask {
+    pub job: JobId,
+    pub session: EnumerationSessionId,
+    pub datasource: DatasourceId,
+    /// Whose units these are: the task itself, or the one it was split from.
+    pub origin: TaskId,
+}
+
+/// A task to be inserted.
+pub(crate) struct NewTask {
+    pub job: JobId,
+    pub datasource: DatasourceId,
+    pub session: EnumerationSessionId,
+    pub origin: Option<TaskId>,
+    pub task_type: TaskType,
+    pub priority: i64,
+    pub payload: TaskPayload,
+    pub abandonments: i64,
+}
+
+impl NewTask {
+    /// The task a session begins with: the root of its source.
+    pub fn root(job: JobId, datasource: DatasourceId, session: EnumerationSessionId) -> NewTask {
+        NewTask {
+            job,
+            datasource,
+            session,
+            origin: None,
+            task_type: TaskType::DiscoveryEnumerate,
+            priority: 0,
+            payload: TaskPayload::PathsToScan(vec![ObjectKey::default()]),
+            abandonments: 0,
+        }
+    }
+}
+
+/// A row of a task that was just claimed.
+pub(crate) struct Claimed {
+    pub claim: Claim,
+    pub job: JobId,
+    pub session: EnumerationSessionId,
+    pub task_type: TaskType,
+    pub payload: TaskPayload,
+    pub failures: u32,
+    pub datasource: DatasourceId,
+}
+
+impl Claimed {
+    /// With the job's own copy of how to read the source: a later job may have changed the source's row.
+    pub fn packet(self, source: &str, job: &JobConfiguration) -> Result<WorkPacket> {
+        let spec = job.datasources.iter().find(|spec| spec.name == source);
+        let spec = spec.ok_or_else(|| damaged("job configuration"))?;
+        Ok(WorkPacket {
+            claim: self.claim,
+            job: self.job,
+            session: self.session,
+            task_type: self.task_type,
+            payload: self.payload,
+            datasource: PacketDatasource {
+                id: self.datasource,
+                name: spec.name.clone(),
+                kind: spec.kind.clone(),
+                configuration: spec.configuration.clone(),
+            },
+            rule_set: job.rule_set.parse().map_err(|_| damaged("rule set hash"))?,
+            options: job.options.clone(),
+            failures: self.failures,
+        })
+    }
+}
+
+/// What a task of this type works through.
+pub(crate) fn record_kind(task_type: TaskType) -> RecordKind {
+    match task_type {
+        TaskType::Classification => RecordKind::File,
+        TaskType::DiscoveryEnumerate => RecordKind::Directory,
+    }
+}
+
+/// A running task whose worker is gone, or that makes no progress.
+pub(crate) struct Abandoned {
+    pub id: TaskId,
+    pub claim: ClaimId,
+    pub job: JobId,
+    pub datasource: DatasourceId,
+    pub session: EnumerationSessionId,
+    pub origin: Option<TaskId>,
+    pub task_type: TaskType,
+    pub priority: i64,
+    pub payload: TaskPayload,
+    pub abandonments: i64,
+}
+
+/// What becomes of an abandoned task.
+pub(crate) enum Fate {
+    Returned,
+    /// Two tasks take its place.
+    Split([NewTask; 2]),
+    /// Its one object or container becomes a named failure, and the task is done.
+    Poisoned,
+}
+
+impl Abandoned {
+    pub fn fate(&self) -> Fate {
+        let times = self.abandonments + 1;
+        let halves = if times >= SPLIT_AFTER_ABANDONMENTS { self.payload.split() } else { None };
+        match halves {
+            Some((first, second)) => Fate::Split([first, second].map(|payload| self.half(payload))),
+            None if times >= POISON_AFTER_ABANDONMENTS => Fate::Poisoned,
+            None => Fate::Returned,
+        }
+    }
+
+    fn half(&self, payload: TaskPayload) -> NewTask {
+        NewTask {
+            job: self.job,
+            datasource: self.datasource,
+            session: self.session,
+            origin: Some(self.origin.unwrap_or(self.id)),
+            task_type: self.task_type,
+            priority: self.priority,
+            payload,
+            abandonments: ABANDONMENTS_AFTER_SPLIT,
+        }
+    }
+
+    pub fn fenced(&self) -> FencedTask {
+        let origin = self.origin.unwrap_or(self.id);
+        FencedTask { job: self.job, session: self.session, datasource: self.datasource, origin }
+    }
+
+    /// What a poisoned task's failure says.
+    pub fn poisoned_detail() -> String {
+        format!("given up after it ended its worker {POISON_AFTER_ABANDONMENTS} times")
+    }
+}
+
+/// What a task leaves undone, as failures by name.
+pub(crate) enum Failures {
+    Objects(Vec<ObjectReport>),
+    Containers(Vec<UnitListing>),
+}
+
+pub(crate) fn failures(
+    task_type: TaskType,
+    given_up: Vec<PacketObject>,
+    reason: Reason,
+    detail: &str,
+) -> Failures {
+    let keys = given_up.into_iter().map(|object| object.key);
+    match task_type {
+        TaskType::Classification => {
+            let report = |key| ObjectReport {
+                location: Location { key, nested: Vec::new() },
+                status: ObjectStatus::Failed,
+                reason: Some(reason),
+                detail: detail.to_owned(),
+                overflow: 0,
+            };
+            Failures::Objects(keys.map(report).collect())
+        }
+        TaskType::DiscoveryEnumerate => {
+            let outcome = || UnitOutcome::Failed { reason, detail: detail.to_owned() };
+            Failures::Containers(keys.map(|key| UnitListing { key, outcome: outcome() }).collect())
+        }
+    }
+}

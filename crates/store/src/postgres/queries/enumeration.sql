@@ -1,0 +1,199 @@
+-- Sessions, batches, units and their records.
+
+-- name: insert_sessions
+INSERT INTO enumeration_sessions (job_id, datasource_id, source_type, status, configuration, started_at, last_update)
+SELECT $1, d.id, s.kind, 'INITIALIZED', s.configuration, now_ms(), now_ms()
+FROM unnest($2::text[], $3::text[], $4::text[]) WITH ORDINALITY AS s (name, kind, configuration, n)
+JOIN datasources d ON d.name = s.name
+ORDER BY s.n
+ON CONFLICT (job_id, datasource_id) DO NOTHING
+RETURNING id, datasource_id;
+
+-- name: resume_stopped_sessions
+UPDATE enumeration_sessions
+SET status = 'IN_PROGRESS', failure_reason = NULL, last_update = now_ms()
+WHERE job_id = $1 AND status = 'STALLED';
+
+-- Once in a session's life, or when it was thought to have stalled; else it writes nothing.
+-- name: touch_session
+UPDATE enumeration_sessions
+SET status = 'IN_PROGRESS', last_update = now_ms()
+WHERE id = $1 AND status IN ('INITIALIZED', 'STALLED');
+
+-- name: insert_batch
+INSERT INTO enumeration_batches
+    (session_id, status, checkpoint, expected_items, items_processed, error_details, started_at, completed_at)
+VALUES ($1, $2, $3, $4, $4, $5, now_ms(), now_ms());
+
+-- A session ends when none of its enumeration is open: no task, no staging unit, no container to fan out.
+-- name: ended_sessions
+SELECT s.id, s.status,
+       EXISTS (SELECT 1 FROM task_units u WHERE u.job_id = s.job_id AND u.session_id = s.id AND u.status = 'COMMITTED'),
+       EXISTS (SELECT 1 FROM task_units u WHERE u.job_id = s.job_id AND u.session_id = s.id AND u.status = 'FAILED')
+           OR EXISTS (
+               SELECT 1 FROM tasks t
+               WHERE t.job_id = s.job_id AND t.session_id = s.id AND t.type = 'DISCOVERY_ENUMERATE'
+                 AND t.status = 'FAILED')
+FROM enumeration_sessions s
+WHERE s.job_id = $1
+  AND s.status IN ('INITIALIZED', 'IN_PROGRESS', 'STALLED')
+  AND NOT EXISTS (
+      SELECT 1 FROM tasks t
+      WHERE t.job_id = s.job_id AND t.status = 'PENDING' AND t.datasource_id = s.datasource_id
+        AND t.type = 'DISCOVERY_ENUMERATE')
+  AND NOT EXISTS (
+      SELECT 1 FROM tasks t
+      WHERE t.job_id = s.job_id AND t.status = 'RUNNING' AND t.datasource_id = s.datasource_id
+        AND t.type = 'DISCOVERY_ENUMERATE')
+  AND NOT EXISTS (
+      SELECT 1 FROM task_units u
+      WHERE u.job_id = s.job_id AND u.session_id = s.id AND u.status = 'COMMITTED' AND u.fanned_out & 1 = 0
+        AND u.fanned_out < 3)
+  AND NOT EXISTS (
+      SELECT 1 FROM task_units u WHERE u.job_id = s.job_id AND u.session_id = s.id AND u.status = 'STAGING')
+ORDER BY s.id;
+
+-- name: end_session
+UPDATE enumeration_sessions
+SET status = $2, failure_reason = $3, completed_at = now_ms(), last_update = now_ms()
+WHERE id = $1;
+
+-- Its last batch tells when a session last made progress.
+-- name: stall_sessions
+WITH silent AS (
+    SELECT s.id
+    FROM enumeration_sessions s
+    JOIN jobs j ON j.id = s.job_id
+    WHERE j.node_group = $1 AND j.status = 'RUNNING'
+      AND s.status = 'IN_PROGRESS'
+      AND s.last_update <= now_ms() - $2
+      AND coalesce(s.waiting_until, 0) <= now_ms()
+      AND coalesce((
+          SELECT b.completed_at FROM enumeration_batches b WHERE b.session_id = s.id ORDER BY b.id DESC LIMIT 1), 0)
+          <= now_ms() - $2
+      AND (
+          EXISTS (
+              SELECT 1 FROM tasks t
+              WHERE t.job_id = s.job_id AND t.datasource_id = s.datasource_id AND t.type = 'DISCOVERY_ENUMERATE'
+                AND t.status = 'PENDING')
+          OR EXISTS (
+              SELECT 1 FROM tasks t
+              WHERE t.job_id = s.job_id AND t.datasource_id = s.datasource_id AND t.type = 'DISCOVERY_ENUMERATE'
+                AND t.status = 'RUNNING'))
+    ORDER BY s.id
+    FOR NO KEY UPDATE OF s SKIP LOCKED)
+UPDATE enumeration_sessions e
+SET status = 'STALLED', last_update = now_ms()
+FROM silent
+WHERE e.id = silent.id
+RETURNING 1;
+
+-- name: units_of_task
+SELECT u.id, u.key, u.status, u.records, u.resume_point
+FROM task_units u
+WHERE u.task_id = (SELECT coalesce(origin_id, id) FROM tasks WHERE id = $1)
+ORDER BY u.key;
+
+-- Takes the unit's place from the task itself, so that it can be sent together with the fence. In the order
+-- of keys: halves of one task share their origin's units.
+-- name: insert_units
+INSERT INTO task_units
+    (task_id, job_id, session_id, key, status, reason, detail, records, containers, objects, skipped, bytes, fanned_out)
+SELECT coalesce(t.origin_id, t.id), t.job_id, t.session_id, u.key, u.status, u.reason, u.detail, u.records,
+       u.containers, u.objects, u.skipped, u.bytes, u.fanned_out
+FROM tasks t
+CROSS JOIN unnest($2::bytea[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[], $8::bigint[],
+                  $9::bigint[], $10::bigint[], $11::bigint[]) WITH ORDINALITY
+    AS u (key, status, reason, detail, records, containers, objects, skipped, bytes, fanned_out, n)
+WHERE t.id = $1
+ORDER BY u.key, u.n
+ON CONFLICT (task_id, sha256(key)) DO NOTHING
+RETURNING id, key;
+
+-- name: staging_units
+SELECT u.id, u.key, u.records
+FROM tasks t
+JOIN task_units u ON u.task_id = coalesce(t.origin_id, t.id)
+WHERE t.id = $1
+  AND sha256(u.key) IN (SELECT sha256(k) FROM unnest($2::bytea[]) k)
+  AND u.status = 'STAGING'
+ORDER BY u.key
+FOR UPDATE OF u;
+
+-- name: fail_staging_unit
+UPDATE task_units SET status = 'FAILED', reason = $2, detail = $3, fanned_out = 3
+WHERE id = $1 AND status = 'STAGING';
+
+-- No conflict to look for: the unit's row is locked, and its count of records tells which come next.
+-- name: insert_records
+INSERT INTO task_output_records
+    (unit_id, sequence, kind, name, object_key_hash, size, mtime_ns, ctime_ns, inode, reason)
+SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::smallint[], $4::bytea[], $5::bytea[], $6::bigint[],
+                     $7::bigint[], $8::bigint[], $9::bigint[], $10::text[]);
+
+-- name: add_unit_totals
+UPDATE task_units
+SET records = records + $2, containers = containers + $3, objects = objects + $4, skipped = skipped + $5,
+    bytes = bytes + $6, resume_point = $7
+WHERE id = $1;
+
+-- name: add_unit_skips
+INSERT INTO task_unit_skips (unit_id, reason, count)
+SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[])
+ON CONFLICT (unit_id, reason) DO UPDATE SET count = task_unit_skips.count + excluded.count;
+
+-- name: commit_staged_unit
+UPDATE task_units
+SET status = 'COMMITTED',
+    fanned_out = CASE WHEN containers = 0 THEN 1 ELSE 0 END + CASE WHEN objects = 0 THEN 2 ELSE 0 END
+WHERE id = $1 AND task_id = $2 AND status = 'STAGING';
+
+-- name: unit_is_committed
+SELECT EXISTS (SELECT 1 FROM task_units WHERE id = $1 AND task_id = $2 AND status = 'COMMITTED');
+
+-- name: staged_hashes
+SELECT object_key_hash FROM task_output_records
+WHERE unit_id = $1 AND substr(object_key_hash, 1, 1) >= $2 AND substr(object_key_hash, 1, 1) <= $3;
+
+-- Only a staging unit of this task: a committed one stays as it is.
+-- name: clear_unit
+WITH cleared AS (
+    UPDATE task_units
+    SET records = 0, containers = 0, objects = 0, skipped = 0, bytes = 0, resume_point = NULL
+    WHERE id = $1 AND task_id = $2 AND status = 'STAGING'
+    RETURNING id),
+skips AS (DELETE FROM task_unit_skips s USING cleared WHERE s.unit_id = cleared.id)
+DELETE FROM task_output_records r USING cleared WHERE r.unit_id = cleared.id;
+
+-- name: fail_open_units
+UPDATE task_units SET status = 'FAILED', reason = 'read_error', detail = 'the task was cancelled', fanned_out = 3
+WHERE job_id = $1 AND status = 'STAGING';
+
+-- name: fail_open_units_of_task
+UPDATE task_units SET status = 'FAILED', reason = 'read_error', detail = $2, fanned_out = 3
+WHERE task_id = $1 AND status = 'STAGING';
+
+-- name: units_to_fan_out
+SELECT u.id, u.session_id, u.records, u.containers, u.objects, u.bytes, u.fanned_out, s.datasource_id
+FROM task_units u
+JOIN enumeration_sessions s ON s.id = u.session_id
+WHERE u.job_id = $1 AND u.status = 'COMMITTED' AND u.fanned_out < 3
+ORDER BY u.id
+LIMIT $2;
+
+-- name: mark_fanned_out
+UPDATE task_units u
+SET fanned_out = u.fanned_out | m.bits
+FROM (SELECT id, bit_or(bit) AS bits FROM unnest($1::bigint[], $2::bigint[]) AS c (id, bit) GROUP BY id) m
+WHERE u.id = m.id;
+
+-- name: sweep_failed_units
+DELETE FROM task_output_records
+WHERE (unit_id, sequence) IN (
+    SELECT r.unit_id, r.sequence
+    FROM task_units u
+    JOIN task_output_records r ON r.unit_id = u.id
+    WHERE u.status = 'FAILED'
+    LIMIT $1
+    FOR UPDATE OF r SKIP LOCKED)
+RETURNING 1;

@@ -1,0 +1,202 @@
+-- Tasks: claims, the fence, giving back, reaping.
+
+-- The fence. Every write of a task's results goes through it, in the same transaction: the task is RUNNING
+-- under this very claim, and its job still accepts results. The row stays locked until the end.
+--
+-- It does not lock the job: that row would be written to by every write of every worker. Nor need it. A
+-- job that is cancelled cancels its tasks in the same transaction, and so meets each writer at the task's
+-- row: either the writer has it, and was before the cancellation; or the cancellation has it, and the
+-- writer waits, looks again, and finds no RUNNING task. A pausing job is paused, and a running one ends,
+-- only when none of its tasks runs, under a lock that lets no claim through.
+-- name: fence
+UPDATE tasks
+SET progress_at = now_ms()
+WHERE id = $1
+  AND status = 'RUNNING'
+  AND claim_id = $2
+  AND EXISTS (SELECT 1 FROM jobs WHERE jobs.id = tasks.job_id AND jobs.status IN ('RUNNING', 'PAUSING'))
+RETURNING job_id, session_id, datasource_id, coalesce(origin_id, id);
+
+-- For the permanent test that removes the fence and watches the conformance suite turn red.
+-- name: no_fence
+UPDATE tasks
+SET progress_at = now_ms()
+WHERE id = $1 AND $2 = $2::bigint
+RETURNING job_id, session_id, datasource_id, coalesce(origin_id, id);
+
+-- Only the fan-out, the start of a session and the split of a task make tasks, each with its event.
+-- name: insert_tasks
+WITH made AS (
+    INSERT INTO tasks
+        (job_id, datasource_id, session_id, origin_id, type, status, priority, payload, abandonments, created_at)
+    SELECT n.job_id, n.datasource_id, n.session_id, n.origin_id, n.type, 'PENDING', n.priority, n.payload,
+           n.abandonments, now_ms()
+    FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::text[], $6::bigint[], $7::text[],
+                $8::bigint[]) WITH ORDINALITY
+        AS n (job_id, datasource_id, session_id, origin_id, type, priority, payload, abandonments, n)
+    ORDER BY n.n
+    RETURNING id, job_id, type)
+INSERT INTO events (job_id, kind, payload, created_at)
+SELECT job_id, 'TaskCreated', json_build_object('task', id, 'type', type)::text, now_ms() FROM made ORDER BY id;
+
+-- Data sources with a limit, one claim after the other: the next statement's snapshot then has every task
+-- of theirs that runs. Sources without one are claimed from by everyone at once. In the order of names, as
+-- whoever submits a job meets them.
+-- name: lock_limited_datasources
+SELECT d.id
+FROM datasources d
+WHERE d.concurrency_limit IS NOT NULL
+  AND d.id IN (
+      SELECT s.datasource_id
+      FROM jobs j
+      JOIN enumeration_sessions s ON s.job_id = j.id
+      WHERE j.node_group = $1 AND j.status = 'RUNNING')
+ORDER BY d.name
+FOR NO KEY UPDATE;
+
+-- Round-robin: one task of each job in turn, those with the fewest running tasks first, by priority and age
+-- within one; a data source gives no more than it may. Candidates are read without locks, and of each job
+-- and source more than are wanted ($5), so that claims at the same moment find tasks that others did not take.
+-- A claim needs a live worker session: one whose lease expired gets nothing.
+-- name: claim_tasks
+WITH open AS (
+    SELECT j.id, j.priority
+    FROM jobs j
+    WHERE j.node_group = $2
+      AND j.status = 'RUNNING'
+      AND EXISTS (SELECT 1 FROM worker_sessions w WHERE w.id = $1 AND w.lease_expiry > now_ms())
+    ORDER BY j.id
+    FOR KEY SHARE SKIP LOCKED),
+turns AS (
+    SELECT o.id, row_number() OVER (
+        ORDER BY (SELECT count(*) FROM tasks r WHERE r.job_id = o.id AND r.status = 'RUNNING'),
+                 o.priority DESC, o.id) AS turn
+    FROM open o),
+sources AS (
+    SELECT s.job_id, s.datasource_id,
+           CASE WHEN d.concurrency_limit IS NOT NULL THEN greatest(0, d.concurrency_limit - (
+               SELECT count(*) FROM tasks r
+               WHERE r.status = 'RUNNING' AND r.datasource_id = d.id
+                 AND r.job_id IN (SELECT id FROM jobs WHERE status IN ('RUNNING', 'PAUSING')))) END AS room
+    FROM turns u
+    JOIN enumeration_sessions s ON s.job_id = u.id
+    JOIN datasources d ON d.id = s.datasource_id),
+candidates AS (
+    SELECT t.id, s.datasource_id, s.room, u.turn,
+           row_number() OVER (PARTITION BY u.id ORDER BY t.priority DESC, t.id) AS round
+    FROM turns u
+    JOIN sources s ON s.job_id = u.id
+    CROSS JOIN LATERAL (
+        SELECT c.id, c.priority
+        FROM tasks c
+        WHERE c.job_id = s.job_id AND c.datasource_id = s.datasource_id AND c.type = $3 AND c.status = 'PENDING'
+          AND c.not_before <= now_ms()
+        ORDER BY c.priority DESC, c.id
+        LIMIT least($5::bigint, s.room)) t),
+ordered AS (
+    SELECT id, round, turn, room, row_number() OVER (PARTITION BY datasource_id ORDER BY round, turn) AS of_source
+    FROM candidates),
+picked AS (
+    SELECT t.id, o.round, o.turn
+    FROM ordered o
+    JOIN tasks t ON t.id = o.id
+    WHERE t.status = 'PENDING' AND (o.room IS NULL OR o.of_source <= o.room)
+    ORDER BY o.round, o.turn
+    LIMIT $4
+    FOR UPDATE OF t SKIP LOCKED),
+claimed AS (
+    UPDATE tasks t
+    SET status = 'RUNNING', claim_id = (random() * 9007199254740991)::bigint, worker_id = $1, progress_at = now_ms()
+    FROM picked p
+    WHERE t.id = p.id
+    RETURNING t.id, t.claim_id, t.job_id, t.session_id, t.type, t.payload, t.failures, t.datasource_id, p.round, p.turn)
+SELECT c.id, c.claim_id, c.job_id, c.session_id, c.type, c.payload, c.failures, c.datasource_id, d.name,
+       -- Once per job: it may be long.
+       CASE WHEN row_number() OVER (PARTITION BY c.job_id ORDER BY c.round) = 1 THEN j.configuration END
+FROM claimed c
+JOIN jobs j ON j.id = c.job_id
+JOIN datasources d ON d.id = c.datasource_id
+ORDER BY c.round, c.turn;
+
+-- name: task_payload
+SELECT type, payload FROM tasks WHERE id = $1;
+
+-- name: packet_records
+SELECT u.key, r.name, r.size, r.mtime_ns, r.ctime_ns, r.inode
+FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) WITH ORDINALITY AS p (unit_id, first, past, n)
+JOIN task_units u ON u.id = p.unit_id AND u.status = 'COMMITTED'
+JOIN task_output_records r ON r.unit_id = u.id AND r.sequence >= p.first AND r.sequence < p.past
+WHERE r.kind = $4
+ORDER BY p.n, r.sequence;
+
+-- name: complete_task
+UPDATE tasks
+SET status = 'COMPLETED', finished_at = now_ms(), objects = $2, nested = $3, bytes = $4
+WHERE id = $1;
+
+-- name: return_task
+UPDATE tasks SET status = 'PENDING', worker_id = NULL, claim_id = NULL WHERE id = $1;
+
+-- name: retry_task
+UPDATE tasks
+SET status = 'PENDING', worker_id = NULL, claim_id = NULL, failures = failures + 1, last_error = $2,
+    not_before = now_ms() + $3
+WHERE id = $1;
+
+-- name: fail_task
+UPDATE tasks SET status = 'FAILED', finished_at = now_ms(), failures = failures + 1, last_error = $2 WHERE id = $1;
+
+-- Locks, so that a commit still under way is waited for.
+-- name: task_done_under_claim
+SELECT claim_id = $2 AND status = 'COMPLETED' FROM tasks WHERE id = $1 FOR UPDATE;
+
+-- Tasks whose worker's lease expired, which no renewal brings back, or that made no progress past the
+-- deadline although it lives. They stay locked, so what is found here is so when it is written; the updates
+-- repeat the claim all the same. What someone else holds at this moment makes progress, or comes next time.
+-- The job is locked too: a cancellation would not see the halves of a split that it overlaps with.
+-- name: abandoned_tasks
+SELECT t.id, t.job_id, t.datasource_id, t.session_id, t.origin_id, t.type, t.priority, t.payload, t.abandonments,
+       t.claim_id
+FROM tasks t
+JOIN jobs j ON j.id = t.job_id
+LEFT JOIN worker_sessions w ON w.id = t.worker_id
+WHERE t.status = 'RUNNING'
+  AND j.node_group = $1
+  AND j.status NOT IN ('COMPLETED', 'PARTIALLY_COMPLETED', 'FAILED', 'CANCELLED')
+  AND (w.id IS NULL OR w.lease_expiry <= now_ms() OR t.progress_at <= now_ms() - $2)
+ORDER BY t.id
+LIMIT $3
+FOR KEY SHARE OF j SKIP LOCKED
+FOR UPDATE OF t SKIP LOCKED;
+
+-- name: abandon_tasks
+UPDATE tasks
+SET status = 'PENDING', worker_id = NULL, claim_id = NULL, abandonments = abandonments + 1
+FROM unnest($1::bigint[], $2::bigint[]) AS a (id, claim_id)
+WHERE tasks.id = a.id AND tasks.status = 'RUNNING' AND tasks.claim_id = a.claim_id;
+
+-- name: split_task
+UPDATE tasks
+SET status = 'CANCELLED', finished_at = now_ms(), abandonments = abandonments + 1,
+    last_error = 'its worker ended twice; split in half'
+WHERE id = $1 AND status = 'RUNNING' AND claim_id = $2;
+
+-- No claim completed it, so none may read back that it did.
+-- name: poison_task
+UPDATE tasks
+SET status = 'COMPLETED', claim_id = NULL, finished_at = now_ms(), abandonments = abandonments + 1, objects = $3,
+    last_error = 'its worker ended again and again'
+WHERE id = $1 AND status = 'RUNNING' AND claim_id = $2;
+
+-- name: cancel_tasks
+WITH open AS (
+    SELECT id FROM tasks WHERE job_id = $1 AND status IN ('PENDING', 'RUNNING') ORDER BY id FOR UPDATE)
+UPDATE tasks SET status = 'CANCELLED', finished_at = now_ms() FROM open WHERE tasks.id = open.id;
+
+-- Both types at once, each counted as far as it matters.
+-- name: pending_counts
+SELECT
+    (SELECT count(*) FROM (
+        SELECT 1 FROM tasks WHERE job_id = $1 AND type = 'DISCOVERY_ENUMERATE' AND status = 'PENDING' LIMIT $2) e),
+    (SELECT count(*) FROM (
+        SELECT 1 FROM tasks WHERE job_id = $1 AND type = 'CLASSIFICATION' AND status = 'PENDING' LIMIT $2) c);

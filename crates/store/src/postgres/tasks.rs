@@ -1,0 +1,285 @@
+//! Tasks: the fence, claims, giving back, the reaper.
+
+use std::time::Duration;
+
+use domesday_model::{
+    ClaimId, DatasourceId, EnumerationSessionId, JobConfiguration, JobId, ObjectKey, ProcessId, Reason,
+    RecordKind, TaskId, TaskPayload, TaskType, UnitRange, VersionMarks,
+};
+use tokio_postgres::Row;
+
+use super::pool::{Call, Param};
+use super::rows::{column, get, only, text, unsigned};
+use super::transaction::{Tx, params};
+use super::{Result, results, units};
+use crate::decide::{Abandoned, Claimed, Failures, Fate, FencedTask, NewTask, failures, record_kind};
+use crate::error::StoreError;
+use crate::statement::statement;
+use crate::types::*;
+use crate::values::{self, millis, to_json};
+
+pub(super) const FILE: &str = include_str!("queries/tasks.sql");
+
+pub(super) const FENCE: &str = statement(FILE, "fence");
+#[cfg(feature = "conformance")]
+pub(super) const NO_FENCE: &str = statement(FILE, "no_fence");
+pub(super) const PACKET_RECORDS: &str = statement(FILE, "packet_records");
+
+/// Candidates a claim looks at, of each job and data source, for each task it wants: as many claims may come
+/// at the same moment without one going away empty.
+const CANDIDATES_PER_TASK: i64 = 16;
+/// Tasks one pass of the reaper takes: its locks are held for as long as the pass takes.
+const REAPED_MAX: i64 = 512;
+
+/// The fence, to be sent together with statements that it undoes if it fails.
+pub(super) fn fence_call(tx: &Tx<'_>, claim: &Claim) -> Call {
+    Call { sql: tx.fence(), params: params![claim.task.0, claim.claim.0] }
+}
+
+/// What the fence answered: the task is locked under this claim, or the write is refused.
+pub(super) fn fenced(claim: &Claim, rows: &[Row]) -> Result<FencedTask> {
+    let row = rows.first().ok_or(StoreError::LostClaim(claim.task))?;
+    Ok(FencedTask {
+        job: JobId(get(row, 0)?),
+        session: EnumerationSessionId(get(row, 1)?),
+        datasource: DatasourceId(get(row, 2)?),
+        origin: TaskId(get(row, 3)?),
+    })
+}
+
+pub(super) async fn fence(tx: &mut Tx<'_>, claim: &Claim) -> Result<FencedTask> {
+    let call = fence_call(tx, claim);
+    let [rows] = tx.query_all([call]).await?;
+    fenced(claim, &rows)
+}
+
+/// Inserts tasks, each with its `TaskCreated` event.
+pub(super) fn insert(tx: &mut Tx<'_>, tasks: &[NewTask]) -> Result<()> {
+    const INSERT: &str = statement(FILE, "insert_tasks");
+    if tasks.is_empty() {
+        return Ok(());
+    }
+    let payloads = tasks.iter().map(|task| to_json(&task.payload)).collect::<Result<Vec<String>>>()?;
+    tx.run(
+        INSERT,
+        params![
+            column(tasks, |task| task.job.0),
+            column(tasks, |task| task.datasource.0),
+            column(tasks, |task| task.session.0),
+            column(tasks, |task| task.origin.map(|origin| origin.0)),
+            column(tasks, |task| task.task_type.as_str()),
+            column(tasks, |task| task.priority),
+            payloads,
+            column(tasks, |task| task.abandonments),
+        ],
+    );
+    Ok(())
+}
+
+// ── claiming ───────────────────────────────────────────────────────────────────────────────────────
+
+pub(super) async fn claim(
+    tx: &mut Tx<'_>,
+    worker: ProcessId,
+    node_group: &str,
+    task_type: TaskType,
+    max: u32,
+) -> Result<Vec<WorkPacket>> {
+    const LOCK: &str = statement(FILE, "lock_limited_datasources");
+    const CLAIM: &str = statement(FILE, "claim_tasks");
+    let max = i64::from(max);
+    let claim = params![
+        worker.0.to_vec(),
+        node_group.to_owned(),
+        task_type.as_str(),
+        max,
+        max * CANDIDATES_PER_TASK,
+    ];
+    let lock = Call { sql: LOCK, params: params![node_group.to_owned()] };
+    let [_, rows] = tx.query_last([lock, Call { sql: CLAIM, params: claim }]).await?;
+    let mut configurations: Vec<(JobId, JobConfiguration)> = Vec::new();
+    let mut packets = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let claimed = claimed(row)?;
+        if let Some(configuration) = get::<Option<&str>>(row, 9)? {
+            configurations.push((claimed.job, values::configuration(configuration)?));
+        }
+        let known = configurations.iter().find(|(job, _)| *job == claimed.job);
+        let (_, configuration) = known.ok_or_else(|| values::damaged("job configuration"))?;
+        packets.push(claimed.packet(get(row, 8)?, configuration)?);
+    }
+    if !packets.is_empty() {
+        tx.wakes_this_process();
+    }
+    Ok(packets)
+}
+
+/// Columns: id, claim_id, job_id, session_id, type, payload, failures, datasource_id.
+fn claimed(row: &Row) -> Result<Claimed> {
+    Ok(Claimed {
+        claim: Claim { task: TaskId(get(row, 0)?), claim: ClaimId(get(row, 1)?) },
+        job: JobId(get(row, 2)?),
+        session: EnumerationSessionId(get(row, 3)?),
+        task_type: values::task_type(get(row, 4)?)?,
+        payload: values::payload(get(row, 5)?)?,
+        failures: u32::try_from(get::<i64>(row, 6)?).unwrap_or(u32::MAX),
+        datasource: DatasourceId(get(row, 7)?),
+    })
+}
+
+/// What a payload covers: known already, or to be asked for with [`PACKET_RECORDS`].
+pub(super) enum Covered {
+    Objects(Vec<PacketObject>),
+    Records(Vec<Param>),
+}
+
+pub(super) fn covered(payload: &TaskPayload, kind: RecordKind) -> Covered {
+    match payload {
+        TaskPayload::PathsToScan(paths) => Covered::Objects(column(paths, |key: &ObjectKey| PacketObject {
+            key: key.clone(),
+            size: 0,
+            marks: VersionMarks::default(),
+        })),
+        TaskPayload::UnitRanges(ranges) => Covered::Records(params![
+            column(ranges, |range: &UnitRange| range.unit.0),
+            column(ranges, |range| range.from),
+            column(ranges, |range| range.to),
+            kind.code() as i16,
+        ]),
+    }
+}
+
+/// Columns: the unit's key, name, size, mtime_ns, ctime_ns, inode.
+pub(super) fn packet_object(row: &Row) -> Result<PacketObject> {
+    Ok(PacketObject {
+        key: ObjectKey(get(row, 0)?).join(get(row, 1)?),
+        size: unsigned(row, 2)?,
+        marks: VersionMarks { mtime_ns: get(row, 3)?, ctime_ns: get(row, 4)?, inode: unsigned(row, 5)? },
+    })
+}
+
+async fn records(tx: &mut Tx<'_>, payload: &TaskPayload, kind: RecordKind) -> Result<Vec<PacketObject>> {
+    match covered(payload, kind) {
+        Covered::Objects(objects) => Ok(objects),
+        Covered::Records(params) => {
+            tx.query(PACKET_RECORDS, params).await?.iter().map(packet_object).collect()
+        }
+    }
+}
+
+// ── ending ─────────────────────────────────────────────────────────────────────────────────────────
+
+pub(super) fn complete(tx: &mut Tx<'_>, task: TaskId, totals: TaskTotals) {
+    const COMPLETE: &str = statement(FILE, "complete_task");
+    let TaskTotals { objects, nested, bytes } = totals;
+    tx.run(COMPLETE, params![task.0, objects.cast_signed(), nested.cast_signed(), bytes.cast_signed()]);
+}
+
+pub(super) async fn give_back(tx: &mut Tx<'_>, claim: &Claim, how: &GiveBack) -> Result<()> {
+    const RETURN: &str = statement(FILE, "return_task");
+    const RETRY: &str = statement(FILE, "retry_task");
+    const FAIL: &str = statement(FILE, "fail_task");
+    const PAYLOAD: &str = statement(FILE, "task_payload");
+    let task = fence(tx, claim).await?;
+    let id = claim.task.0;
+    match how {
+        GiveBack::Returned => tx.run(RETURN, params![id]),
+        GiveBack::Retry { error, after } => tx.run(RETRY, params![id, text(error), millis(*after)]),
+        GiveBack::Failed { error } => {
+            let rows = tx.query(PAYLOAD, params![id]).await?;
+            let task_type = values::task_type(get(only(&rows)?, 0)?)?;
+            let payload = values::payload(get(only(&rows)?, 1)?)?;
+            let given_up = records(tx, &payload, record_kind(task_type)).await?;
+            let undone = failures(task_type, given_up, Reason::ReadError, error);
+            name_failures(tx, claim.task, task, undone).await?;
+            // Units of a task that was never split are all its own; a half must not touch its sibling's.
+            if task.origin == claim.task {
+                units::fail_open(tx, task.origin, error);
+            }
+            tx.run(FAIL, params![id, text(error)]);
+        }
+    }
+    results::clear_staged(tx, claim.task);
+    Ok(())
+}
+
+/// Makes what a task leaves undone failures by name: its objects, or those of its containers that are
+/// not committed.
+async fn name_failures(tx: &mut Tx<'_>, id: TaskId, task: FencedTask, undone: Failures) -> Result<()> {
+    match undone {
+        Failures::Objects(reports) => results::insert_objects(tx, task.job, id, &reports),
+        Failures::Containers(listings) => {
+            let inserted = tx.query_all([units::insert_call(id, &listings)]).await?;
+            units::commit_records(tx, id, task, &listings, &inserted[0]).await?;
+        }
+    }
+    Ok(())
+}
+
+pub(super) async fn is_done(tx: &mut Tx<'_>, claim: &Claim) -> Result<bool> {
+    const DONE: &str = statement(FILE, "task_done_under_claim");
+    let call = Call { sql: DONE, params: params![claim.task.0, claim.claim.0] };
+    let [rows] = tx.query_last([call]).await?;
+    let done: Option<bool> = rows.first().map(|row| get(row, 0)).transpose()?.flatten();
+    Ok(done.unwrap_or(false))
+}
+
+// ── the reaper ─────────────────────────────────────────────────────────────────────────────────────
+
+pub(super) async fn reap(tx: &mut Tx<'_>, node_group: &str, deadline: Duration) -> Result<ReapReport> {
+    const ABANDONED: &str = statement(FILE, "abandoned_tasks");
+    const ABANDON: &str = statement(FILE, "abandon_tasks");
+    const SPLIT: &str = statement(FILE, "split_task");
+    let params = params![node_group.to_owned(), millis(deadline), REAPED_MAX];
+    let abandoned = tx.query(ABANDONED, params).await?;
+    let abandoned = abandoned.iter().map(abandoned_row).collect::<Result<Vec<_>>>()?;
+    let mut report = ReapReport::default();
+    let (mut returned, mut claims) = (Vec::new(), Vec::new());
+    for task in &abandoned {
+        match task.fate() {
+            Fate::Returned => {
+                returned.push(task.id.0);
+                claims.push(task.claim.0);
+            }
+            Fate::Split(halves) => {
+                tx.run(SPLIT, params![task.id.0, task.claim.0]);
+                insert(tx, &halves)?;
+                report.split += 1;
+            }
+            Fate::Poisoned => {
+                poison(tx, task).await?;
+                report.poisoned += 1;
+            }
+        }
+    }
+    report.returned = returned.len() as u64;
+    if !returned.is_empty() {
+        tx.run(ABANDON, params![returned, claims]);
+    }
+    Ok(report)
+}
+
+/// Gives up what is left of a task that ends every worker.
+async fn poison(tx: &mut Tx<'_>, task: &Abandoned) -> Result<()> {
+    const POISON: &str = statement(FILE, "poison_task");
+    let given_up = records(tx, &task.payload, record_kind(task.task_type)).await?;
+    let count = if task.task_type == TaskType::Classification { given_up.len() as i64 } else { 0 };
+    tx.run(POISON, params![task.id.0, task.claim.0, count]);
+    let undone = failures(task.task_type, given_up, Reason::Poisoned, &Abandoned::poisoned_detail());
+    name_failures(tx, task.id, task.fenced(), undone).await
+}
+
+fn abandoned_row(row: &Row) -> Result<Abandoned> {
+    Ok(Abandoned {
+        id: TaskId(get(row, 0)?),
+        job: JobId(get(row, 1)?),
+        datasource: DatasourceId(get(row, 2)?),
+        session: EnumerationSessionId(get(row, 3)?),
+        origin: get::<Option<i64>>(row, 4)?.map(TaskId),
+        task_type: values::task_type(get(row, 5)?)?,
+        priority: get(row, 6)?,
+        payload: values::payload(get(row, 7)?)?,
+        abandonments: get(row, 8)?,
+        claim: ClaimId(get(row, 9)?),
+    })
+}

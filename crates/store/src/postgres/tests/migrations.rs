@@ -1,0 +1,90 @@
+//! Books of other versions: older ones are upgraded, newer and changed ones refused; by many at once.
+
+use super::super::book::{self, MIGRATIONS};
+use super::*;
+use crate::migrate::Migration;
+
+#[tokio::test]
+async fn many_processes_may_migrate_at_once() {
+    const PROCESSES: usize = 12;
+    let database = Database::new();
+    let opened: Vec<_> = (0..PROCESSES)
+        .map(|_| {
+            let url = database.url.clone();
+            tokio::spawn(async move { PostgresStore::connect(&url, Options::default()).await })
+        })
+        .collect();
+    for store in opened {
+        let store = store.await.unwrap().unwrap();
+        assert_eq!(store.master_jobs(1).await.unwrap(), []);
+    }
+    assert_eq!(database.psql("SELECT count(*) FROM schema_migrations"), MIGRATIONS.len().to_string());
+}
+
+#[tokio::test]
+async fn an_older_book_is_upgraded_with_what_is_in_it() {
+    let database = Database::new();
+    book::migrate(&mut database.session().await, &MIGRATIONS[..2]).await.unwrap();
+    database.psql(
+        "INSERT INTO master_jobs VALUES (decode(repeat('01', 16), 'hex'), '', 'kept', 5);
+         INSERT INTO jobs (master_job_id, node_group, status, master_pending_commands, configuration, created_at)
+         VALUES (decode(repeat('01', 16), 'hex'), 'main', 'QUEUED', '[]', '{}', 5)",
+    );
+    for _ in 0..2 {
+        let store = database.open().await;
+        let job = store.master_job(MASTER).await.unwrap().unwrap();
+        assert_eq!((job.description.as_str(), job.created_at_ms), ("kept", 5));
+        assert_eq!(store.events("test", 1).await.unwrap(), [], "the new tables are there");
+    }
+}
+
+async fn refusal(tampering: &str) -> StoreError {
+    let database = Database::new();
+    drop(database.open().await);
+    database.psql(tampering);
+    match PostgresStore::connect(&database.url, Options::default()).await {
+        Ok(_) => panic!("the book was taken"),
+        Err(error) => error,
+    }
+}
+
+#[tokio::test]
+async fn newer_and_changed_books_are_refused() {
+    let newer = refusal("INSERT INTO schema_migrations VALUES (99, 'later', 'x', 0)").await;
+    assert!(matches!(newer, StoreError::NewerSchema { found: 99, known: 4 }), "{newer}");
+    let changed = refusal("UPDATE schema_migrations SET checksum = 'x' WHERE version = 2").await;
+    assert!(
+        matches!(&changed, StoreError::ChangedMigration { version: 2, name } if name == "enumeration"),
+        "{changed}"
+    );
+}
+
+#[tokio::test]
+async fn a_migration_that_fails_leaves_the_old_schema_whole() {
+    let database = Database::new();
+    book::migrate(&mut database.session().await, &MIGRATIONS[..2]).await.unwrap();
+    let mut known = MIGRATIONS.to_vec();
+    known.push(Migration { name: "bad", sql: "CREATE TABLE extra (x int); INSERT INTO nowhere VALUES (1);" });
+    let error = book::migrate(&mut database.session().await, &known).await.unwrap_err();
+    assert!(matches!(error, StoreError::Refused(_)), "{error}");
+    let tables = "SELECT count(*) FROM pg_tables WHERE tablename IN ('extra', 'findings', 'events')";
+    assert_eq!(database.psql(tables), "0");
+    database.open().await.submit(request(MASTER)).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_book_that_is_up_to_date_needs_no_right_to_change_it() {
+    let database = Database::new();
+    database.open().await.submit(request(MASTER)).await.unwrap();
+    database.psql(&format!(
+        "DO $$ BEGIN CREATE ROLE reader LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$;
+         REVOKE CREATE ON DATABASE {} FROM PUBLIC;
+         GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader",
+        database.name
+    ));
+    let url = database.url.replace("postgres@", "reader@");
+    let reader = PostgresStore::connect(&url, Options::default()).await.unwrap();
+    assert_eq!(reader.master_jobs(10).await.unwrap().len(), 1);
+    let refused = reader.submit(request(MasterJobId([9; 16]))).await.unwrap_err();
+    assert!(matches!(refused, StoreError::Refused(_)) && !refused.is_retryable(), "{refused}");
+}

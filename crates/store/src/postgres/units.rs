@@ -1,0 +1,336 @@
+//! Units and their records: staging, commit, resumption, fan-out.
+//!
+//! A unit that fits one batch is inserted COMMITTED with its records. A larger one collects records
+//! under a STAGING row that no reader looks behind, and one update of that row makes all of them
+//! visible. A crash anywhere leaves either no unit, a staging one to resume, or a committed one to skip.
+
+use std::collections::HashMap;
+
+use domesday_model::{
+    DatasourceId, EnumerationSessionId, JobStatus, ObjectKey, Reason, TaskId, TaskType, UnitId, UnitRecord,
+    UnitStatus,
+};
+use serde_json::json;
+use tokio_postgres::Row;
+
+use super::jobs::{self, ENUMERATION as FILE};
+use super::pool::Call;
+use super::rows::{column, get, only, text};
+use super::transaction::{Tx, params};
+use super::{Result, results, tasks};
+use crate::decide::FencedTask;
+use crate::error::StoreError;
+use crate::fan_out::{FAN_OUT_UNITS_MAX, Waiting, plan};
+use crate::statement::statement;
+use crate::totals::{Batch, FANNED_ALL, Totals};
+use crate::types::*;
+use crate::values;
+
+pub(super) const OF_TASK: &str = statement(FILE, "units_of_task");
+pub(super) const STAGED_HASHES: &str = statement(FILE, "staged_hashes");
+
+const COMMIT_STAGED: &str = statement(FILE, "commit_staged_unit");
+
+/// Records sent in one statement: bounds the memory both sides need for it.
+const RECORDS_PER_STATEMENT: usize = 16_384;
+
+/// Columns as in the statement `units_of_task`.
+pub(super) fn unit_state(row: &Row) -> Result<UnitState> {
+    let resume_point: Option<Vec<u8>> = get(row, 4)?;
+    let resume_point = resume_point.map(String::from_utf8).transpose();
+    Ok(UnitState {
+        unit: UnitId(get(row, 0)?),
+        key: ObjectKey(get(row, 1)?),
+        status: values::unit_status(get(row, 2)?)?,
+        records: get(row, 3)?,
+        resume_point: resume_point.map_err(|_| values::damaged("resume point"))?,
+    })
+}
+
+// ── units listed whole ─────────────────────────────────────────────────────────────────────────────
+
+pub(super) async fn commit(tx: &mut Tx<'_>, claim: &Claim, listings: &[UnitListing]) -> Result<()> {
+    let calls = [tasks::fence_call(tx, claim), insert_call(claim.task, listings)];
+    let [fence, inserted] = tx.query_all(calls).await?;
+    let task = tasks::fenced(claim, &fence)?;
+    commit_records(tx, claim.task, task, listings, &inserted).await?;
+    if let Some(batch) = Batch::of_units(claim, listings)? {
+        record_batch(tx, task, batch);
+    }
+    Ok(())
+}
+
+/// Inserts the rows of units that are new; answers which those are.
+pub(super) fn insert_call(task: TaskId, listings: &[UnitListing]) -> Call {
+    const INSERT: &str = statement(FILE, "insert_units");
+    struct New<'a> {
+        key: &'a ObjectKey,
+        status: UnitStatus,
+        failed: Option<(Reason, &'a str)>,
+        totals: Totals,
+        fanned_out: i64,
+    }
+    let new = column(listings, |listing| match &listing.outcome {
+        UnitOutcome::Listed(records) => {
+            let totals = Totals::of(records);
+            let fanned_out = totals.fanned_out();
+            New { key: &listing.key, status: UnitStatus::Committed, failed: None, totals, fanned_out }
+        }
+        UnitOutcome::Failed { reason, detail } => New {
+            key: &listing.key,
+            status: UnitStatus::Failed,
+            failed: Some((*reason, detail)),
+            totals: Totals::default(),
+            fanned_out: FANNED_ALL,
+        },
+    });
+    let params = params![
+        task.0,
+        column(&new, |unit| unit.key.0.clone()),
+        column(&new, |unit| unit.status.as_str()),
+        column(&new, |unit| unit.failed.map(|(reason, _)| reason.as_str())),
+        column(&new, |unit| unit.failed.map(|(_, detail)| text(detail))),
+        column(&new, |unit| unit.totals.records),
+        column(&new, |unit| unit.totals.containers),
+        column(&new, |unit| unit.totals.objects),
+        column(&new, |unit| unit.totals.skipped),
+        column(&new, |unit| unit.totals.bytes),
+        column(&new, |unit| unit.fanned_out),
+    ];
+    Call { sql: INSERT, params }
+}
+
+/// Gives the units that are new their records. Of those that are not, what is staged is replaced or fails;
+/// what is committed or failed stays as it is. Repeating it changes nothing.
+pub(super) async fn commit_records(
+    tx: &mut Tx<'_>,
+    id: TaskId,
+    task: FencedTask,
+    listings: &[UnitListing],
+    inserted: &[Row],
+) -> Result<()> {
+    let mut units = HashMap::with_capacity(inserted.len());
+    for row in inserted {
+        units.insert(get::<&[u8]>(row, 1)?, UnitId(get(row, 0)?));
+    }
+    let (mut new, mut known) = (Vec::new(), Vec::new());
+    for listing in listings {
+        // Of two listings of one key, the first is the one that was inserted.
+        match units.remove(&listing.key.0[..]) {
+            Some(unit) => new.extend(listed(listing).map(|records| (unit, 0, records))),
+            None => known.push(listing),
+        }
+    }
+    insert_records(tx, &new);
+    replace_staging(tx, id, task, &known).await
+}
+
+fn listed(listing: &UnitListing) -> Option<&[UnitRecord]> {
+    match &listing.outcome {
+        UnitOutcome::Listed(records) => Some(records),
+        UnitOutcome::Failed { .. } => None,
+    }
+}
+
+/// Containers that an earlier claim began in batches, and that now came whole in one, or failed.
+async fn replace_staging(
+    tx: &mut Tx<'_>,
+    id: TaskId,
+    task: FencedTask,
+    listings: &[&UnitListing],
+) -> Result<()> {
+    const FAIL: &str = statement(FILE, "fail_staging_unit");
+    if listings.is_empty() {
+        return Ok(());
+    }
+    let [rows] = tx.query_all([staging_call(id, column(listings, |listing| listing.key.0.clone()))]).await?;
+    for row in &rows {
+        let (unit, key): (i64, &[u8]) = (get(row, 0)?, get(row, 1)?);
+        let Some(listing) = listings.iter().find(|listing| listing.key.0 == key) else { continue };
+        match &listing.outcome {
+            UnitOutcome::Listed(records) => {
+                clear(tx, task, UnitId(unit));
+                insert_records(tx, &[(UnitId(unit), 0, records)]);
+                add_totals(tx, UnitId(unit), &Totals::of(records), None);
+                tx.run(COMMIT_STAGED, params![unit, task.origin.0]);
+            }
+            UnitOutcome::Failed { reason, detail } => {
+                tx.run(FAIL, params![unit, reason.as_str(), text(detail)]);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Locks the staging units of these keys; answers with id, key and next sequence number.
+fn staging_call(task: TaskId, keys: Vec<Vec<u8>>) -> Call {
+    const STAGING: &str = statement(FILE, "staging_units");
+    Call { sql: STAGING, params: params![task.0, keys] }
+}
+
+fn add_totals(tx: &mut Tx<'_>, unit: UnitId, totals: &Totals, resume_point: Option<&str>) {
+    const ADD: &str = statement(FILE, "add_unit_totals");
+    let Totals { records, containers, objects, skipped, bytes, .. } = *totals;
+    let resume_point = resume_point.map(|point| point.as_bytes().to_vec());
+    tx.run(ADD, params![unit.0, records, containers, objects, skipped, bytes, resume_point]);
+}
+
+/// Queues records of units, each from a sequence number on, and the reasons of those left out.
+fn insert_records(tx: &mut Tx<'_>, units: &[(UnitId, i64, &[UnitRecord])]) {
+    const RECORDS: &str = statement(FILE, "insert_records");
+    const SKIPS: &str = statement(FILE, "add_unit_skips");
+    let rows: Vec<(i64, i64, &UnitRecord)> = units
+        .iter()
+        .flat_map(|(unit, first, records)| (*first..).zip(*records).map(|(at, record)| (unit.0, at, record)))
+        .collect();
+    for rows in rows.chunks(RECORDS_PER_STATEMENT) {
+        tx.run(
+            RECORDS,
+            params![
+                column(rows, |(unit, _, _)| *unit),
+                column(rows, |(_, sequence, _)| *sequence),
+                column(rows, |(_, _, record)| record.kind.code() as i16),
+                column(rows, |(_, _, record)| record.name.clone()),
+                column(rows, |(_, _, record)| ObjectKey::hash128(&record.name).to_vec()),
+                column(rows, |(_, _, record)| record.size.cast_signed()),
+                column(rows, |(_, _, record)| record.marks.mtime_ns),
+                column(rows, |(_, _, record)| record.marks.ctime_ns),
+                column(rows, |(_, _, record)| record.marks.inode.cast_signed()),
+                column(rows, |(_, _, record)| record.reason.map(Reason::as_str)),
+            ],
+        );
+    }
+    let (mut ids, mut reasons, mut counts) = (Vec::new(), Vec::new(), Vec::new());
+    for (unit, _, records) in units {
+        for (reason, count) in Totals::of(records).reasons {
+            ids.push(unit.0);
+            reasons.push(reason.as_str());
+            counts.push(count);
+        }
+    }
+    if !ids.is_empty() {
+        tx.run(SKIPS, params![ids, reasons, counts]);
+    }
+}
+
+// ── units listed in batches ────────────────────────────────────────────────────────────────────────
+
+pub(super) async fn stage(tx: &mut Tx<'_>, claim: &Claim, batch: &StageBatch) -> Result<UnitId> {
+    let calls = [
+        tasks::fence_call(tx, claim),
+        insert_staging_call(claim.task, &batch.key),
+        staging_call(claim.task, vec![batch.key.0.clone()]),
+    ];
+    let [fence, _, staging] = tx.query_all(calls).await?;
+    let task = tasks::fenced(claim, &fence)?;
+    let row = staging.first().ok_or(StoreError::LostClaim(claim.task))?;
+    let (unit, next): (UnitId, i64) = (UnitId(get(row, 0)?), get(row, 2)?);
+    // A batch whose answer was lost may come again: what is there is there.
+    if batch.first_sequence < next {
+        return Ok(unit);
+    }
+    if batch.first_sequence > next {
+        return Err(StoreError::Gap { task: claim.task, expected: next, found: batch.first_sequence });
+    }
+    insert_records(tx, &[(unit, next, &batch.records)]);
+    add_totals(tx, unit, &Totals::of(&batch.records), batch.resume_point.as_deref());
+    record_batch(tx, task, Batch::of_part(claim, batch)?);
+    Ok(unit)
+}
+
+fn insert_staging_call(task: TaskId, key: &ObjectKey) -> Call {
+    const INSERT: &str = statement(FILE, "insert_units");
+    let none = || vec![None::<&'static str>];
+    let zero = || vec![0_i64];
+    let status = vec![UnitStatus::Staging.as_str()];
+    let params = params![
+        task.0,
+        vec![key.0.clone()],
+        status,
+        none(),
+        none(),
+        zero(),
+        zero(),
+        zero(),
+        zero(),
+        zero(),
+        zero(),
+    ];
+    Call { sql: INSERT, params }
+}
+
+pub(super) async fn commit_staged(tx: &mut Tx<'_>, claim: &Claim, unit: UnitId) -> Result<()> {
+    const COMMITTED: &str = statement(FILE, "unit_is_committed");
+    let task = tasks::fence(tx, claim).await?;
+    tx.run(COMMIT_STAGED, params![unit.0, task.origin.0]);
+    let rows = tx.query(COMMITTED, params![unit.0, task.origin.0]).await?;
+    match get(only(&rows)?, 0)? {
+        true => Ok(()),
+        false => Err(StoreError::LostClaim(claim.task)),
+    }
+}
+
+pub(super) fn clear(tx: &mut Tx<'_>, task: FencedTask, unit: UnitId) {
+    const CLEAR: &str = statement(FILE, "clear_unit");
+    tx.run(CLEAR, params![unit.0, task.origin.0]);
+}
+
+pub(super) fn fail_open(tx: &mut Tx<'_>, origin: TaskId, error: &str) {
+    const FAIL: &str = statement(FILE, "fail_open_units_of_task");
+    tx.run(FAIL, params![origin.0, text(error)]);
+}
+
+/// One row of `enumeration_batches` per commit; the session's checkpoint is that of its last.
+fn record_batch(tx: &mut Tx<'_>, task: FencedTask, batch: Batch) {
+    const BATCH: &str = statement(FILE, "insert_batch");
+    const TOUCH: &str = statement(FILE, "touch_session");
+    let Batch { status, items, checkpoint, error } = batch;
+    tx.run(BATCH, params![task.session.0, status.as_str(), checkpoint, items, error]);
+    tx.run(TOUCH, params![task.session.0]);
+    let payload = json!({ "session": task.session, "items": items });
+    results::event(tx, task.job, "BatchCommitted", &payload);
+}
+
+// ── fan-out ────────────────────────────────────────────────────────────────────────────────────────
+
+pub(super) async fn fan_out(tx: &mut Tx<'_>, lease: &JobLease, policy: FanOutPolicy) -> Result<FanOutReport> {
+    const PENDING: &str = statement(tasks::FILE, "pending_counts");
+    const UNITS: &str = statement(FILE, "units_to_fan_out");
+    const MARK: &str = statement(FILE, "mark_fanned_out");
+    let calls = [
+        jobs::fence_call(lease),
+        Call { sql: PENDING, params: params![lease.job.0, i64::from(policy.ready_low)] },
+        Call { sql: UNITS, params: params![lease.job.0, i64::from(FAN_OUT_UNITS_MAX)] },
+    ];
+    let [fence, pending, waiting] = tx.query_all(calls).await?;
+    // Of a job that ends or pauses, what waits stays where it is; a resumed one finds it again.
+    if jobs::fenced(lease, &fence)?.owned.status != JobStatus::Running {
+        return Ok(FanOutReport::default());
+    }
+    let (enumeration, classification): (i64, i64) = (get(only(&pending)?, 0)?, get(only(&pending)?, 1)?);
+    let waiting = waiting.iter().map(waiting_unit).collect::<Result<Vec<_>>>()?;
+    let plan = plan(lease.job, &waiting, policy, |task_type| match task_type {
+        TaskType::DiscoveryEnumerate => enumeration,
+        TaskType::Classification => classification,
+    });
+    if !plan.covered.is_empty() {
+        tasks::insert(tx, &plan.tasks)?;
+        let units = column(&plan.covered, |(unit, _)| unit.0);
+        tx.run(MARK, params![units, column(&plan.covered, |(_, bit)| *bit)]);
+    }
+    Ok(plan.report)
+}
+
+/// Columns as in the statement `units_to_fan_out`.
+fn waiting_unit(row: &Row) -> Result<Waiting> {
+    Ok(Waiting {
+        unit: UnitId(get(row, 0)?),
+        session: EnumerationSessionId(get(row, 1)?),
+        records: get(row, 2)?,
+        containers: get(row, 3)?,
+        objects: get(row, 4)?,
+        bytes: get(row, 5)?,
+        fanned_out: get(row, 6)?,
+        datasource: DatasourceId(get(row, 7)?),
+    })
+}

@@ -1,0 +1,260 @@
+//! The verbs, each handed to the module that knows its statements.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use domesday_model::{
+    Command, JobStatus, MasterJobId, ObjectKey, ProcessId, RecordKind, RuleSetHash, TaskType, UnitId,
+};
+use tokio::sync::watch;
+
+use super::rows::{get, wide};
+use super::tasks::Covered;
+use super::transaction::{params, transact};
+use super::{PostgresStore, Result, jobs, reports, results, tasks, units};
+use crate::types::*;
+use crate::verbs::Store;
+
+impl PostgresStore {
+    async fn packet_records(&self, packet: &WorkPacket, kind: RecordKind) -> Result<Vec<PacketObject>> {
+        match tasks::covered(&packet.payload, kind) {
+            Covered::Objects(objects) => Ok(objects),
+            Covered::Records(params) => {
+                let rows = self.read(tasks::PACKET_RECORDS, params).await?;
+                rows.iter().map(tasks::packet_object).collect()
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Store for PostgresStore {
+    async fn put_rule_set(&self, hash: RuleSetHash, rules: &str) -> Result<()> {
+        transact!(self.write("put_rule_set"), |tx| async {
+            tx.run(jobs::PUT_RULE_SET, params![hash.0.to_vec(), rules.to_owned()]);
+            Ok(())
+        })
+    }
+
+    async fn rule_set(&self, hash: RuleSetHash) -> Result<Option<String>> {
+        let rows = self.read(jobs::RULE_SET, params![hash.0.to_vec()]).await?;
+        rows.first().map(|row| get(row, 0)).transpose()
+    }
+
+    async fn submit(&self, job: NewMasterJob) -> Result<()> {
+        transact!(self.write("submit"), |tx| jobs::submit(&mut tx, &job))
+    }
+
+    async fn unfinished(&self, request_key: [u8; 16]) -> Result<Option<MasterJob>> {
+        let rows = self.read(jobs::UNFINISHED, params![request_key.to_vec()]).await?;
+        Ok(jobs::master_jobs(&rows)?.pop())
+    }
+
+    async fn append_command(&self, master: MasterJobId, command: Command) -> Result<()> {
+        transact!(self.write("append_command"), |tx| async {
+            jobs::append_command(&mut tx, master, command);
+            Ok(())
+        })
+    }
+
+    async fn register(&self, process: &Process, lease: Duration) -> Result<()> {
+        transact!(self.write("register"), |tx| async {
+            jobs::register(&mut tx, process, lease);
+            Ok(())
+        })
+    }
+
+    async fn renew(&self, role: Role, id: ProcessId, lease: Duration) -> Result<bool> {
+        transact!(self.write("renew"), |tx| jobs::renew(&mut tx, role, id, lease))
+    }
+
+    async fn release(&self, role: Role, id: ProcessId) -> Result<()> {
+        transact!(self.write("release"), |tx| async {
+            jobs::release(&mut tx, role, id);
+            Ok(())
+        })
+    }
+
+    async fn claim_job(
+        &self,
+        orchestrator: ProcessId,
+        node_group: &str,
+        lease: Duration,
+    ) -> Result<Option<OwnedJob>> {
+        transact!(self.write("claim_job"), |tx| jobs::claim_job(&mut tx, orchestrator, node_group, lease))
+    }
+
+    async fn renew_jobs(&self, orchestrator: ProcessId, lease: Duration) -> Result<Vec<OwnedJob>> {
+        transact!(self.write("renew_jobs"), |tx| jobs::renew_jobs(&mut tx, orchestrator, lease))
+    }
+
+    async fn execute_commands(&self, lease: &JobLease) -> Result<Option<OwnedJob>> {
+        transact!(self.write("execute_commands"), |tx| jobs::execute_commands(&mut tx, lease))
+    }
+
+    async fn execute_unowned_commands(&self, node_group: &str) -> Result<u64> {
+        transact!(self.write("execute_unowned_commands"), |tx| jobs::execute_unowned_commands(
+            &mut tx, node_group
+        ))
+    }
+
+    async fn start_sessions(&self, lease: &JobLease) -> Result<u64> {
+        transact!(self.write("start_sessions"), |tx| jobs::start_sessions(&mut tx, lease))
+    }
+
+    async fn fan_out(&self, lease: &JobLease, policy: FanOutPolicy) -> Result<FanOutReport> {
+        transact!(self.write("fan_out"), |tx| units::fan_out(&mut tx, lease, policy))
+    }
+
+    async fn complete_job(&self, lease: &JobLease) -> Result<Option<JobStatus>> {
+        transact!(self.write("complete_job"), |tx| jobs::complete_job(&mut tx, lease))
+    }
+
+    async fn settle_job(&self, lease: &JobLease) -> Result<Option<JobStatus>> {
+        transact!(self.write("settle_job"), |tx| jobs::settle_job(&mut tx, lease))
+    }
+
+    async fn reap_tasks(&self, node_group: &str, deadline: Duration) -> Result<ReapReport> {
+        transact!(self.write("reap_tasks"), |tx| tasks::reap(&mut tx, node_group, deadline))
+    }
+
+    async fn reap_sessions(&self, node_group: &str, threshold: Duration) -> Result<u64> {
+        transact!(self.write("reap_sessions"), |tx| jobs::reap_sessions(&mut tx, node_group, threshold))
+    }
+
+    async fn sweep(&self, max: u32) -> Result<u64> {
+        transact!(self.write("sweep"), |tx| results::sweep(&mut tx, max))
+    }
+
+    async fn claim_tasks(
+        &self,
+        worker: ProcessId,
+        node_group: &str,
+        task_type: TaskType,
+        max: u32,
+    ) -> Result<Vec<WorkPacket>> {
+        transact!(self.write("claim_tasks"), |tx| tasks::claim(&mut tx, worker, node_group, task_type, max))
+    }
+
+    async fn packet_containers(&self, packet: &WorkPacket) -> Result<Vec<ObjectKey>> {
+        let containers = self.packet_records(packet, RecordKind::Directory).await?;
+        let mut keys: Vec<ObjectKey> = containers.into_iter().map(|container| container.key).collect();
+        keys.sort_unstable();
+        Ok(keys)
+    }
+
+    async fn packet_objects(&self, packet: &WorkPacket) -> Result<Vec<PacketObject>> {
+        self.packet_records(packet, RecordKind::File).await
+    }
+
+    async fn task_units(&self, claim: &Claim) -> Result<Vec<UnitState>> {
+        let rows = self.read(units::OF_TASK, params![claim.task.0]).await?;
+        rows.iter().map(units::unit_state).collect()
+    }
+
+    async fn staged_hashes(&self, unit: UnitId, first_bytes: RangeInclusive<u8>) -> Result<Vec<[u8; 16]>> {
+        let range = params![unit.0, vec![*first_bytes.start()], vec![*first_bytes.end()]];
+        let rows = self.read(units::STAGED_HASHES, range).await?;
+        rows.iter().map(|row| wide(row, 0)).collect()
+    }
+
+    async fn commit_units(&self, claim: &Claim, listings: Vec<UnitListing>) -> Result<()> {
+        transact!(self.write("commit_units"), |tx| units::commit(&mut tx, claim, &listings))
+    }
+
+    async fn stage_unit(&self, claim: &Claim, batch: StageBatch) -> Result<UnitId> {
+        transact!(self.write("stage_unit"), |tx| units::stage(&mut tx, claim, &batch))
+    }
+
+    async fn clear_unit(&self, claim: &Claim, unit: UnitId) -> Result<()> {
+        transact!(self.write("clear_unit"), |tx| async {
+            let task = tasks::fence(&mut tx, claim).await?;
+            units::clear(&mut tx, task, unit);
+            Ok(())
+        })
+    }
+
+    async fn commit_staged(&self, claim: &Claim, unit: UnitId) -> Result<()> {
+        transact!(self.write("commit_staged"), |tx| units::commit_staged(&mut tx, claim, unit))
+    }
+
+    async fn complete_enumeration(&self, claim: &Claim) -> Result<()> {
+        transact!(self.write("complete_enumeration"), |tx| async {
+            tasks::fence(&mut tx, claim).await?;
+            tasks::complete(&mut tx, claim.task, TaskTotals::default());
+            Ok(())
+        })
+    }
+
+    async fn stage_results(&self, claim: &Claim, first_sequence: u64, batch: ResultBatch) -> Result<()> {
+        transact!(self.write("stage_results"), |tx| results::stage(&mut tx, claim, first_sequence, &batch))
+    }
+
+    async fn complete_classification(
+        &self,
+        claim: &Claim,
+        first_sequence: u64,
+        batch: ResultBatch,
+        totals: TaskTotals,
+    ) -> Result<()> {
+        transact!(self.write("complete_classification"), |tx| results::complete(
+            &mut tx,
+            claim,
+            first_sequence,
+            &batch,
+            totals
+        ))
+    }
+
+    async fn give_back(&self, claim: &Claim, how: GiveBack) -> Result<()> {
+        transact!(self.write("give_back"), |tx| tasks::give_back(&mut tx, claim, &how))
+    }
+
+    async fn is_done(&self, claim: &Claim) -> Result<bool> {
+        transact!(self.write("is_done"), |tx| tasks::is_done(&mut tx, claim))
+    }
+
+    fn changes(&self) -> watch::Receiver<u64> {
+        self.waker.subscribe()
+    }
+
+    async fn events(&self, consumer: &str, max: u32) -> Result<Vec<Event>> {
+        transact!(self.write("events"), |tx| results::events(&mut tx, consumer, max))
+    }
+
+    async fn acknowledge(&self, consumer: &str, position: i64) -> Result<()> {
+        transact!(self.write("acknowledge"), |tx| async {
+            results::acknowledge(&mut tx, consumer, position);
+            Ok(())
+        })
+    }
+
+    async fn master_job(&self, id: MasterJobId) -> Result<Option<MasterJob>> {
+        let rows = self.read(jobs::MASTER_JOB, params![id.0.to_vec()]).await?;
+        Ok(jobs::master_jobs(&rows)?.pop())
+    }
+
+    async fn master_jobs(&self, max: u32) -> Result<Vec<MasterJob>> {
+        let rows = self.read(jobs::MASTER_JOBS, params![i64::from(max)]).await?;
+        jobs::master_jobs(&rows)
+    }
+
+    async fn summary(&self, master: MasterJobId) -> Result<JobSummary> {
+        transact!(self.snapshot(), |tx| reports::summary(&mut tx, master))
+    }
+
+    async fn occurrences(&self, master: MasterJobId, filter: OccurrenceFilter) -> Result<OccurrenceStream> {
+        reports::occurrences(&self.pool, master, &filter).await
+    }
+
+    async fn problems(&self, master: MasterJobId, max: u32) -> Result<Vec<Problem>> {
+        let rows = self.read(reports::PROBLEMS, params![master.0.to_vec(), i64::from(max)]).await?;
+        rows.iter().map(reports::problem).collect()
+    }
+
+    async fn datasources(&self, master: MasterJobId) -> Result<Vec<Datasource>> {
+        let rows = self.read(reports::DATASOURCES, params![master.0.to_vec()]).await?;
+        rows.iter().map(reports::datasource).collect()
+    }
+}

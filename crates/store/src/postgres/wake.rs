@@ -1,0 +1,146 @@
+//! Wake-ups between processes: NOTIFY outside of the work's transactions, and polling besides.
+//!
+//! NOTIFY makes commits come one after the other while it is passed on, so no verb does it. A verb that
+//! changed something tells this process at once, and leaves a note for one background loop, which passes it
+//! on a few times a second at most, on a connection of its own. A lost notification costs the time until
+//! the next poll, which comes the sooner, the more recently something was heard.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::Duration;
+
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
+
+use super::Result;
+use super::error::store_error;
+use super::pool::Pool;
+
+/// The least time between two notifications that a process sends, or listens to.
+pub(super) const NOTIFY_INTERVAL: Duration = Duration::from_millis(250);
+/// How soon after something was heard of the book is looked at again.
+const POLL_MIN: Duration = Duration::from_secs(1);
+/// The longest anyone waits who heard nothing.
+const POLL_MAX: Duration = Duration::from_secs(16);
+
+const LISTEN: &str = "LISTEN domesday";
+const NOTIFY: &str = "NOTIFY domesday";
+
+/// Who is told of a change.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Wakes {
+    Nobody,
+    ThisProcess,
+    Everyone,
+}
+
+pub(super) struct Waker {
+    changes: watch::Sender<u64>,
+    shared: Arc<Shared>,
+    background: JoinHandle<()>,
+}
+
+#[derive(Default)]
+struct Shared {
+    /// This process changed something that others were not told of.
+    dirty: Notify,
+    /// Another process did.
+    heard: Notify,
+    /// The server's process that notifies for this one: what it says is known here.
+    own: AtomicI32,
+}
+
+impl Waker {
+    pub fn start(pool: Arc<Pool>) -> Waker {
+        let (changes, shared) = (watch::Sender::new(0), Arc::new(Shared::default()));
+        let background = tokio::spawn(serve(pool, changes.clone(), Arc::clone(&shared)));
+        Waker { changes, shared, background }
+    }
+
+    pub fn subscribe(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// Something in the book changed, by this process.
+    pub fn wake(&self, whom: Wakes) {
+        if whom >= Wakes::ThisProcess {
+            bump(&self.changes);
+        }
+        if whom == Wakes::Everyone {
+            self.shared.dirty.notify_one();
+        }
+    }
+}
+
+impl Drop for Waker {
+    fn drop(&mut self) {
+        self.background.abort();
+    }
+}
+
+fn bump(changes: &watch::Sender<u64>) {
+    changes.send_modify(|count| *count += 1);
+}
+
+async fn serve(pool: Arc<Pool>, changes: watch::Sender<u64>, shared: Arc<Shared>) {
+    let mut pause = POLL_MIN;
+    loop {
+        match listen(&pool, &changes, &shared).await {
+            Ok(()) => pause = POLL_MIN,
+            Err(error) => tracing::debug!(%error, "cannot listen for changes; polling"),
+        }
+        // Without a connection there is still the clock.
+        sleep(jitter(pause)).await;
+        bump(&changes);
+        pause = (pause * 2).min(POLL_MAX);
+    }
+}
+
+/// Listens, notifies and polls until the connection ends.
+async fn listen(pool: &Pool, changes: &watch::Sender<u64>, shared: &Arc<Shared>) -> Result<()> {
+    let hears = Arc::clone(shared);
+    let (client, driver) = pool
+        .target()
+        .connect_to_listen(move |process| {
+            if process != hears.own.load(Ordering::Relaxed) {
+                hears.heard.notify_one();
+            }
+        })
+        .await?;
+    let mut driver = tokio::spawn(driver);
+    let own = async {
+        let row = client.query_one("SELECT pg_backend_pid()", &[]).await?;
+        shared.own.store(row.try_get(0)?, Ordering::Relaxed);
+        client.batch_execute(LISTEN).await
+    };
+    own.await.map_err(|error| store_error(&error))?;
+    // What happened before anyone listened.
+    bump(changes);
+    let mut pause = POLL_MIN;
+    loop {
+        tokio::select! {
+            _ = &mut driver => return Ok(()),
+            () = shared.heard.notified() => {
+                bump(changes);
+                pause = POLL_MIN;
+                sleep(NOTIFY_INTERVAL).await;
+            }
+            () = shared.dirty.notified() => {
+                client.batch_execute(NOTIFY).await.map_err(|error| store_error(&error))?;
+                sleep(NOTIFY_INTERVAL).await;
+            }
+            () = sleep(jitter(pause)) => {
+                bump(changes);
+                pause = (pause * 2).min(POLL_MAX);
+            }
+        }
+    }
+}
+
+/// Half to all of `pause`, so that processes started together do not ask together.
+fn jitter(pause: Duration) -> Duration {
+    let random = RandomState::new().hash_one(()) % 1_000;
+    pause / 2 + pause.mul_f64(random as f64 / 2_000.0)
+}

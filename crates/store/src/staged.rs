@@ -1,0 +1,103 @@
+//! Results of classification as the book keeps them: what a finding is identified by, and how a result
+//! becomes columns. No raw value is among them.
+
+use domesday_model::{
+    Category, DatasourceId, FindingDraft, FindingId, ObjectKey, ObjectReport, Score, VersionMarks,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::types::ResultBatch;
+
+/// A result with exactly what the visible tables have.
+#[derive(Serialize, Deserialize)]
+pub(crate) enum Staged {
+    Finding(StagedFinding),
+    Object(StagedObject),
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct StagedFinding {
+    pub key: ObjectKey,
+    pub nested: ObjectKey,
+    pub rule: String,
+    pub category: Category,
+    pub score: Score,
+    pub reasons: String,
+    pub fingerprint: [u8; 16],
+    pub preview: String,
+    pub span: (u64, u64),
+    pub position: (u64, u64),
+    pub decoding: String,
+    pub version: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct StagedObject {
+    pub key: ObjectKey,
+    pub nested: ObjectKey,
+    pub status: String,
+    pub reason: Option<String>,
+    pub detail: String,
+    pub overflow: u64,
+}
+
+/// Separates the steps of a decoding chain in its column.
+const DECODING_SEPARATOR: &str = ",";
+
+pub(crate) fn decoding_steps(column: &str) -> Vec<String> {
+    column.split(DECODING_SEPARATOR).filter(|step| !step.is_empty()).map(str::to_owned).collect()
+}
+
+impl StagedFinding {
+    fn of(draft: &FindingDraft, version: Option<&VersionMarks>) -> StagedFinding {
+        StagedFinding {
+            key: draft.location.key.clone(),
+            nested: ObjectKey(draft.location.nested_bytes()),
+            rule: draft.rule.to_string(),
+            category: draft.category,
+            score: draft.score,
+            reasons: draft.reasons.clone(),
+            fingerprint: draft.fingerprint.0,
+            preview: draft.preview.clone(),
+            span: (draft.span.start, draft.span.end),
+            position: (draft.position.line, draft.position.column),
+            decoding: draft.decoding.join(DECODING_SEPARATOR),
+            version: version.map(|marks| format!("{}:{}:{}", marks.mtime_ns, marks.ctime_ns, marks.inode)),
+        }
+    }
+
+    /// The identity of a finding: what it was found in, by which rule, and the value's fingerprint.
+    pub fn id(&self, datasource: DatasourceId) -> FindingId {
+        let mut hasher = blake3::Hasher::new();
+        let source = datasource.0.to_be_bytes();
+        for part in [&source[..], &self.key.0, &self.nested.0, self.rule.as_bytes(), &self.fingerprint] {
+            hasher.update(&(part.len() as u64).to_be_bytes());
+            hasher.update(part);
+        }
+        let mut id = [0; 16];
+        id.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
+        FindingId(id)
+    }
+}
+
+impl StagedObject {
+    pub fn of(report: &ObjectReport) -> StagedObject {
+        StagedObject {
+            key: report.location.key.clone(),
+            nested: ObjectKey(report.location.nested_bytes()),
+            status: report.status.as_str().to_owned(),
+            reason: report.reason.map(|reason| reason.as_str().to_owned()),
+            detail: report.detail.clone(),
+            overflow: report.overflow,
+        }
+    }
+}
+
+/// A batch in the order its results are numbered in: findings, then objects.
+pub(crate) fn staged(batch: &ResultBatch) -> impl Iterator<Item = Staged> + '_ {
+    let finding = |draft: &FindingDraft| {
+        Staged::Finding(StagedFinding::of(draft, batch.versions.get(&draft.location.key)))
+    };
+    let object = |report| Staged::Object(StagedObject::of(report));
+    batch.findings.iter().map(finding).chain(batch.objects.iter().map(object))
+}

@@ -1,0 +1,77 @@
+//! What the backends' own tests begin with: one request, a running job, its root task.
+
+use std::time::Duration;
+
+use domesday_model::{
+    DatasourceSpec, JobConfiguration, MasterJobId, ObjectKey, ProcessId, RecordKind, RuleSetHash,
+    ScanOptions, TaskType, UnitRecord, VersionMarks,
+};
+
+use crate::statement::statements;
+use crate::types::*;
+use crate::verbs::Store;
+
+pub(crate) const GROUP: &str = "main";
+pub(crate) const LEASE: Duration = Duration::from_secs(30);
+pub(crate) const MASTER: MasterJobId = MasterJobId([1; 16]);
+
+/// What every test submits: one source, one job.
+pub(crate) fn request(id: MasterJobId) -> NewMasterJob {
+    let source = DatasourceSpec {
+        name: "a".to_owned(),
+        kind: "filesystem".to_owned(),
+        node_group: GROUP.to_owned(),
+        configuration: serde_json::json!({}),
+        concurrency_limit: None,
+    };
+    let configuration = JobConfiguration {
+        datasources: vec![source],
+        rule_set: RuleSetHash([0; 16]).to_string(),
+        options: ScanOptions::default(),
+        fingerprint_key: "0a1b2c3d".to_owned(),
+    };
+    NewMasterJob { id, request_key: [0; 16], description: "a job".to_owned(), configuration }
+}
+
+pub(crate) fn files(prefix: &str, count: usize) -> Vec<UnitRecord> {
+    let file = |i| UnitRecord {
+        kind: RecordKind::File,
+        name: format!("{prefix}{i}").into_bytes(),
+        size: 1,
+        marks: VersionMarks::default(),
+        reason: None,
+    };
+    (0..count).map(file).collect()
+}
+
+pub(crate) fn listed(key: &str, records: Vec<UnitRecord>) -> UnitListing {
+    UnitListing { key: ObjectKey::new(key.as_bytes()), outcome: UnitOutcome::Listed(records) }
+}
+
+/// Submits a job, claims it, and claims its root task.
+pub(crate) async fn root(store: &dyn Store) -> (JobLease, ProcessId, Claim) {
+    let (orchestrator, worker) = (ProcessId([2; 16]), ProcessId([3; 16]));
+    for (id, role) in [(orchestrator, Role::Orchestrator), (worker, Role::Worker)] {
+        store.register(&Process { id, role, node_group: GROUP.to_owned() }, LEASE).await.unwrap();
+    }
+    store.submit(request(MASTER)).await.unwrap();
+    let lease = store.claim_job(orchestrator, GROUP, LEASE).await.unwrap().unwrap().lease;
+    store.start_sessions(&lease).await.unwrap();
+    (lease, worker, claim(store, worker, TaskType::DiscoveryEnumerate).await)
+}
+
+pub(crate) async fn claim(store: &dyn Store, worker: ProcessId, task_type: TaskType) -> Claim {
+    store.claim_tasks(worker, GROUP, task_type, 1).await.unwrap()[0].claim
+}
+
+/// Each statement of the files is named once, and named in a source.
+pub(crate) fn check_names(files: &[&'static str], sources: &[&str]) {
+    let mut names: Vec<_> = files.iter().flat_map(|file| statements(file)).map(|(name, _)| name).collect();
+    let used = |name: &str| sources.iter().any(|source| source.contains(&format!("\"{name}\")")));
+    let unused: Vec<_> = names.iter().filter(|name| !used(name)).collect();
+    assert_eq!(unused, Vec::<&&str>::new());
+    let all = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), all, "a name twice would hide a statement");
+}

@@ -1,0 +1,76 @@
+//! Values on their way into a column and out of it, the same for every backend.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use domesday_model::{
+    Command, JobConfiguration, JobStatus, Location, NestedStep, ObjectKey, ObjectStatus, Reason,
+    SessionStatus, TaskPayload, TaskType, UnitStatus,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::error::StoreError;
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+/// A stored value that this version cannot read back.
+pub(crate) fn damaged(what: &str) -> StoreError {
+    StoreError::Damaged(format!("unreadable {what}"))
+}
+
+/// A value as the JSON text of its column.
+pub(crate) fn to_json(value: &impl Serialize) -> Result<String> {
+    serde_json::to_string(value).map_err(|error| StoreError::Backend(error.to_string()))
+}
+
+/// `what` names the column's content for the error.
+pub(crate) fn from_json<T: DeserializeOwned>(text: &str, what: &str) -> Result<T> {
+    serde_json::from_str(text).map_err(|_| damaged(what))
+}
+
+pub(crate) fn job_status(text: &str) -> Result<JobStatus> {
+    JobStatus::parse(text).ok_or_else(|| damaged("job status"))
+}
+
+pub(crate) fn session_status(text: &str) -> Result<SessionStatus> {
+    SessionStatus::parse(text).ok_or_else(|| damaged("session status"))
+}
+
+pub(crate) fn unit_status(text: &str) -> Result<UnitStatus> {
+    UnitStatus::parse(text).ok_or_else(|| damaged("unit status"))
+}
+
+pub(crate) fn task_type(text: &str) -> Result<TaskType> {
+    TaskType::parse(text).ok_or_else(|| damaged("task type"))
+}
+
+pub(crate) fn object_status(text: &str) -> Result<ObjectStatus> {
+    let found = ObjectStatus::ALL.iter().copied().find(|status| status.as_str() == text);
+    found.ok_or_else(|| damaged("object status"))
+}
+
+pub(crate) fn reason(text: &str) -> Result<Reason> {
+    Reason::from_str(text).map_err(|_| damaged("reason"))
+}
+
+pub(crate) fn payload(text: &str) -> Result<TaskPayload> {
+    from_json(text, "task payload")
+}
+
+pub(crate) fn commands(text: &str) -> Result<Vec<Command>> {
+    from_json(text, "pending commands")
+}
+
+pub(crate) fn configuration(text: &str) -> Result<JobConfiguration> {
+    from_json(text, "job configuration")
+}
+
+pub(crate) fn location(key: Vec<u8>, nested: &[u8]) -> Result<Location> {
+    let nested: Option<Vec<NestedStep>> = Location::parse_nested(nested);
+    Ok(Location { key: ObjectKey(key), nested: nested.ok_or_else(|| damaged("nested path"))? })
+}
+
+pub(crate) fn millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX / 2)
+}

@@ -1,0 +1,7 @@
+//! What tests need from outside the workspace: real servers, started by the tests themselves.
+//!
+//! Only ever a dev-dependency. A server that is not installed is a failure that says how to get it, never
+//! a test that passes without having run.
+#![allow(clippy::unwrap_used, reason = "a test that cannot get its server fails by panicking")]
+
+pub mod postgres;
