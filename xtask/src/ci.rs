@@ -19,6 +19,7 @@ pub fn test() -> Result<()> {
     })?;
     // Also a test of this crate; here it comes first, because it says within a second what is wrong.
     step("tidy: layers, lengths, licences", tidy::run)?;
+    step("servers", install_servers)?;
     step("tests", || command(&["test", "--workspace"]))?;
     step("loom models", loom)?;
     step("crash run", || {
@@ -26,6 +27,25 @@ pub fn test() -> Result<()> {
     })?;
     println!("\nall steps passed in {} s", begun.elapsed().as_secs());
     Ok(())
+}
+
+/// Where Debian puts PostgreSQL's programs, one folder a version.
+const POSTGRES_FOLDER: &str = "/usr/lib/postgresql";
+
+/// Installs the servers that the tests start, where they are missing. The tests start their own.
+fn install_servers() -> Result<()> {
+    let installed = std::fs::read_dir(POSTGRES_FOLDER).is_ok_and(|mut versions| {
+        versions.any(|version| version.is_ok_and(|v| v.path().join("bin/initdb").exists()))
+    });
+    if installed {
+        println!("PostgreSQL is installed");
+        return Ok(());
+    }
+    let mut install = Command::new("apt-get");
+    install.args(["install", "--yes", "--quiet", "postgresql"]).env("DEBIAN_FRONTEND", "noninteractive");
+    run_command(Command::new("apt-get").args(["update", "--quiet"]))?;
+    run_command(&mut install)
+        .context("install PostgreSQL by hand (package `postgresql`), or run this as root")
 }
 
 fn step(name: &str, run: impl FnOnce() -> Result<()>) -> Result<()> {

@@ -112,7 +112,7 @@ mod tests {
         let json = serde_json::to_string(&payload).unwrap();
         assert_eq!(json, r#"{"paths_to_scan":["",{"hex":"612fff"}]}"#);
         assert_eq!(serde_json::from_str::<TaskPayload>(&json).unwrap(), payload);
-        assert_eq!(payload.split().map(|(a, b)| (a, b)).is_some(), true);
+        assert!(payload.split().is_some());
         assert!(TaskPayload::PathsToScan(vec![ObjectKey::default()]).split().is_none());
     }
 }

@@ -20,8 +20,11 @@ pub trait Store: Send + Sync {
     /// Inserts a master job and one QUEUED child job per node group, START pending. Repeating it under
     /// the same id is the same job.
     async fn submit(&self, job: NewMasterJob) -> Result<()>;
-    /// The newest master job of this request that has not ended and is not asked to be cancelled.
+    /// The newest master job of this request that nobody has had a report of, and that is not cancelled or
+    /// asked to be: one that has not ended, or one that was interrupted between its end and its report.
     async fn unfinished(&self, request_key: [u8; 16]) -> Result<Option<MasterJob>>;
+    /// Notes that the user has had the report of an ended job.
+    async fn mark_reported(&self, master: MasterJobId) -> Result<()>;
     /// Appends a command to every open child job. CANCEL reaches a job in any open state.
     async fn append_command(&self, master: MasterJobId, command: Command) -> Result<()>;
 

@@ -25,6 +25,7 @@ const RARE_VERBS: &[&str] = &[
     "commit_staged",
     "stage_results",
     "complete_job",
+    "mark_reported",
     "release",
 ];
 /// Verbs it calls all the time; `*` is any.

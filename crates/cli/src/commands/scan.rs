@@ -133,6 +133,9 @@ impl Scan<'_> {
             }
         };
         let findings = self.report(&job).await?;
+        if job.status.is_final() {
+            self.store.mark_reported(job.id).await?;
+        }
         if self.args.timings {
             self.print_timings(&progress);
         }
@@ -142,20 +145,25 @@ impl Scan<'_> {
     /// The unfinished job of this very request, or a new one.
     async fn job(&self, progress: &Progress) -> Result<MasterJobId> {
         while let Some(job) = self.store.unfinished(self.request_key).await? {
-            if !self.args.fresh {
-                let done = self.store.summary(job.id).await?;
-                progress.start_from(done.objects_listed, done.bytes_listed, done.objects_done);
+            if self.args.fresh {
+                self.abandon(&job).await?;
+                continue;
+            }
+            if job.status.is_final() {
                 if !self.args.quiet {
-                    let (done, listed) =
-                        (output::count(done.objects_done), output::count(done.objects_listed));
-                    say(format_args!(
-                        "resuming the unfinished scan: {done} of {listed} objects listed so far are done (--fresh starts over)"
-                    ));
+                    say(format_args!("this scan ended before it could be reported (--fresh starts over)"));
                 }
                 return Ok(job.id);
             }
-            // Executed by the orchestrator of this run, before anything else.
-            self.store.append_command(job.id, Command::Cancel).await?;
+            let done = self.store.summary(job.id).await?;
+            progress.start_from(done.objects_listed, done.bytes_listed, done.objects_done);
+            if !self.args.quiet {
+                let (done, listed) = (output::count(done.objects_done), output::count(done.objects_listed));
+                say(format_args!(
+                    "resuming the unfinished scan: {done} of {listed} objects listed so far are done (--fresh starts over)"
+                ));
+            }
+            return Ok(job.id);
         }
         let hash = self.rules.hash();
         self.store.put_rule_set(hash, &RuleCache::text(&self.rules)).await?;
@@ -179,6 +187,15 @@ impl Scan<'_> {
         };
         self.store.submit(job).await?;
         Ok(id)
+    }
+
+    /// Sees to it that an earlier job is not taken up again.
+    async fn abandon(&self, job: &MasterJob) -> Result<()> {
+        if job.status.is_final() {
+            return Ok(self.store.mark_reported(job.id).await?);
+        }
+        // Executed by the orchestrator of this run, before anything else.
+        Ok(self.store.append_command(job.id, Command::Cancel).await?)
     }
 
     fn in_own_group(&self, spec: &DatasourceSpec) -> DatasourceSpec {

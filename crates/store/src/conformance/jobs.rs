@@ -12,6 +12,7 @@ cases![
     submitting_twice_is_one_job,
     a_child_job_per_node_group,
     unfinished_finds_the_same_request,
+    a_job_is_unfinished_until_it_is_reported,
     master_jobs_come_newest_first,
     a_job_has_one_owner,
     many_claim_at_once_and_one_gets_the_job,
@@ -74,6 +75,20 @@ async fn unfinished_finds_the_same_request(book: Book) {
     book.advance(LEASE);
     let newer = book.submit(job("a").request(2)).await;
     assert_eq!(store.unfinished([2; 16]).await.unwrap().unwrap().id, newer, "the newest of them");
+}
+
+async fn a_job_is_unfinished_until_it_is_reported(book: Book) {
+    let running = book.running(job("a").request(1)).await;
+    let packet = running.enumeration().await;
+    let store = book.store();
+    store.commit_units(&packet.claim, vec![listed("", vec![])]).await.unwrap();
+    store.complete_enumeration(&packet.claim).await.unwrap();
+    assert_eq!(store.complete_job(&running.lease).await.unwrap(), Some(JobStatus::Completed));
+    let unreported = store.unfinished([1; 16]).await.unwrap().unwrap();
+    assert_eq!((unreported.id, unreported.status), (running.master, JobStatus::Completed));
+    store.mark_reported(running.master).await.unwrap();
+    store.mark_reported(running.master).await.unwrap();
+    assert_eq!(store.unfinished([1; 16]).await.unwrap(), None);
 }
 
 async fn master_jobs_come_newest_first(book: Book) {

@@ -23,6 +23,7 @@ cases![
     after_two_abandonments_a_task_is_split,
     halves_cover_the_whole_and_skip_what_was_committed,
     halves_resume_what_was_staged,
+    a_task_that_makes_progress_is_never_given_up,
     an_object_that_ends_every_worker_is_given_up_by_name,
     a_container_that_ends_every_worker_is_given_up_by_name,
     a_poisoned_task_was_not_done_by_its_last_claim,
@@ -198,6 +199,23 @@ async fn halves_resume_what_was_staged(book: Book) {
     assert_eq!(store.stage_unit(&second.claim, batch("d", 2, files("g", 1))).await.unwrap(), unit);
     store.commit_staged(&second.claim, unit).await.unwrap();
     assert_eq!(store.summary(running.master).await.unwrap().objects_listed, 3);
+}
+
+async fn a_task_that_makes_progress_is_never_given_up(book: Book) {
+    let mut running = book.running(job("a")).await;
+    for sequence in 0..12 {
+        let packet = running.enumeration().await;
+        let batch = StageBatch {
+            key: key(""),
+            first_sequence: sequence,
+            records: vec![file(&format!("f{sequence}"))],
+            resume_point: None,
+        };
+        book.store().stage_unit(&packet.claim, batch).await.unwrap();
+        assert_eq!(running.abandon().await, RETURNED);
+    }
+    let packet = running.enumeration().await;
+    assert_eq!(book.store().task_units(&packet.claim).await.unwrap()[0].records, 12);
 }
 
 async fn an_object_that_ends_every_worker_is_given_up_by_name(book: Book) {

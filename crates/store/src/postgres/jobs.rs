@@ -57,6 +57,11 @@ pub(super) async fn submit(tx: &mut Tx<'_>, job: &NewMasterJob) -> Result<()> {
     Ok(())
 }
 
+pub(super) fn mark_reported(tx: &mut Tx<'_>, master: MasterJobId) {
+    const REPORTED: &str = statement(FILE, "mark_reported");
+    tx.run(REPORTED, params![master.0.to_vec()]);
+}
+
 pub(super) fn append_command(tx: &mut Tx<'_>, master: MasterJobId, command: Command) {
     const APPEND: &str = statement(FILE, "append_command");
     tx.run(APPEND, params![master.0.to_vec(), command.as_str()]);

@@ -55,7 +55,7 @@ pub(super) async fn commit(tx: &mut Tx<'_>, claim: &Claim, listings: &[UnitListi
     let task = tasks::fenced(claim, &fence)?;
     commit_records(tx, claim.task, task, listings, &inserted).await?;
     if let Some(batch) = Batch::of_units(claim, listings)? {
-        record_batch(tx, task, batch);
+        record_batch(tx, claim.task, task, batch);
     }
     Ok(())
 }
@@ -234,7 +234,7 @@ pub(super) async fn stage(tx: &mut Tx<'_>, claim: &Claim, batch: &StageBatch) ->
     }
     insert_records(tx, &[(unit, next, &batch.records)]);
     add_totals(tx, unit, &Totals::of(&batch.records), batch.resume_point.as_deref());
-    record_batch(tx, task, Batch::of_part(claim, batch)?);
+    record_batch(tx, claim.task, task, Batch::of_part(claim, batch)?);
     Ok(unit)
 }
 
@@ -281,10 +281,12 @@ pub(super) fn fail_open(tx: &mut Tx<'_>, origin: TaskId, error: &str) {
 }
 
 /// One row of `enumeration_batches` per commit; the session's checkpoint is that of its last.
-fn record_batch(tx: &mut Tx<'_>, task: FencedTask, batch: Batch) {
+fn record_batch(tx: &mut Tx<'_>, id: TaskId, task: FencedTask, batch: Batch) {
+    const PROGRESS: &str = statement(tasks::FILE, "note_progress");
     const BATCH: &str = statement(FILE, "insert_batch");
     const TOUCH: &str = statement(FILE, "touch_session");
     let Batch { status, items, checkpoint, error } = batch;
+    tx.run(PROGRESS, params![id.0]);
     tx.run(BATCH, params![task.session.0, status.as_str(), checkpoint, items, error]);
     tx.run(TOUCH, params![task.session.0]);
     let payload = json!({ "session": task.session, "items": items });

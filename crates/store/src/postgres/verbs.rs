@@ -51,6 +51,13 @@ impl Store for PostgresStore {
         Ok(jobs::master_jobs(&rows)?.pop())
     }
 
+    async fn mark_reported(&self, master: MasterJobId) -> Result<()> {
+        transact!(self.write("mark_reported"), |tx| async {
+            jobs::mark_reported(&mut tx, master);
+            Ok(())
+        })
+    }
+
     async fn append_command(&self, master: MasterJobId, command: Command) -> Result<()> {
         transact!(self.write("append_command"), |tx| async {
             jobs::append_command(&mut tx, master, command);

@@ -62,6 +62,12 @@ pub(super) fn unfinished(c: &Connection, request_key: [u8; 16]) -> Result<Option
     }
 }
 
+pub(super) fn mark_reported(c: &Connection, master: MasterJobId) -> Result<()> {
+    const REPORTED: &str = statement(FILE, "mark_reported");
+    c.prepare_cached(REPORTED)?.execute([master.0])?;
+    Ok(())
+}
+
 pub(super) fn append_command(c: &Connection, master: MasterJobId, command: Command) -> Result<()> {
     const APPEND: &str = statement(FILE, "append_command");
     c.prepare_cached(APPEND)?.execute(params![master.0, command.as_str()])?;

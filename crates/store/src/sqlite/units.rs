@@ -56,7 +56,7 @@ pub(super) fn commit(
         commit_one(c, task, listing)?;
     }
     match Batch::of_units(claim, listings)? {
-        Some(batch) => record_batch(c, task, &batch),
+        Some(batch) => record_batch(c, claim.task, task, &batch),
         None => Ok(()),
     }
 }
@@ -206,7 +206,7 @@ pub(super) fn stage(c: &Connection, claim: &Claim, task: FencedTask, batch: &Sta
     let totals = Totals::of(&batch.records);
     insert_records(c, unit, batch.first_sequence, &batch.records, &totals)?;
     add_totals(c, unit, &totals, batch.resume_point.as_deref())?;
-    record_batch(c, task, &Batch::of_part(claim, batch)?)?;
+    record_batch(c, claim.task, task, &Batch::of_part(claim, batch)?)?;
     Ok(unit)
 }
 
@@ -240,11 +240,13 @@ pub(super) fn fail_open(c: &Connection, origin: TaskId, error: &str) -> Result<(
 }
 
 /// One row of `enumeration_batches` per commit, with the session's checkpoint derived from it.
-fn record_batch(c: &Connection, task: FencedTask, batch: &Batch) -> Result<()> {
+fn record_batch(c: &Connection, id: TaskId, task: FencedTask, batch: &Batch) -> Result<()> {
+    const PROGRESS: &str = statement(tasks::FILE, "note_progress");
     const BATCH: &str = statement(FILE, "insert_batch");
     const CHECKPOINT: &str = statement(FILE, "save_checkpoint");
     const TOUCH: &str = statement(FILE, "touch_session");
     let Batch { status, items, checkpoint, error } = batch;
+    c.prepare_cached(PROGRESS)?.execute([id.0])?;
     c.prepare_cached(BATCH)?.execute(params![
         task.session.0,
         status.as_str(),

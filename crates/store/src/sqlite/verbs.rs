@@ -32,6 +32,10 @@ impl Store for SqliteStore {
         self.read(move |c| jobs::unfinished(c, request_key)).await
     }
 
+    async fn mark_reported(&self, master: MasterJobId) -> Result<()> {
+        self.write("mark_reported", move |c| jobs::mark_reported(c, master)).await
+    }
+
     async fn append_command(&self, master: MasterJobId, command: Command) -> Result<()> {
         self.write("append_command", move |c| jobs::append_command(c, master, command)).await
     }

@@ -31,7 +31,9 @@ CREATE TABLE master_jobs (
     -- Hash of targets, rules and options: what "the same command" means.
     request_key bytea  NOT NULL,
     description text   NOT NULL,
-    created_at  bigint NOT NULL
+    created_at  bigint NOT NULL,
+    -- When the user had the report of it.
+    reported_at bigint
 );
 
 CREATE INDEX master_jobs_by_request ON master_jobs (request_key, created_at);

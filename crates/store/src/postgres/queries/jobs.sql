@@ -37,6 +37,9 @@ WITH made AS (
 INSERT INTO events (job_id, kind, payload, created_at)
 SELECT id, 'JobQueued', json_build_object('node_group', node_group)::text, now_ms() FROM made ORDER BY id;
 
+-- name: mark_reported
+UPDATE master_jobs SET reported_at = coalesce(reported_at, now_ms()) WHERE id = $1;
+
 -- name: append_command
 WITH open AS (
     SELECT id FROM jobs
@@ -177,11 +180,11 @@ WHERE m.id = (
     SELECT n.id
     FROM master_jobs n
     WHERE n.request_key = $1
-      AND EXISTS (
+      AND n.reported_at IS NULL
+      AND NOT EXISTS (
           SELECT 1 FROM jobs k
           WHERE k.master_job_id = n.id
-            AND k.status NOT IN ('COMPLETED', 'PARTIALLY_COMPLETED', 'FAILED', 'CANCELLED', 'CANCELLING')
-            AND NOT k.master_pending_commands ? 'CANCEL')
+            AND (k.status IN ('CANCELLED', 'CANCELLING') OR k.master_pending_commands ? 'CANCEL'))
     ORDER BY n.created_at DESC, n.id
     LIMIT 1)
 ORDER BY j.id;

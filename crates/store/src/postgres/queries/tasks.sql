@@ -129,6 +129,10 @@ JOIN task_output_records r ON r.unit_id = u.id AND r.sequence >= p.first AND r.s
 WHERE r.kind = $4
 ORDER BY p.n, r.sequence;
 
+-- What was committed stays, so whoever ends next ends after progress: the count starts anew.
+-- name: note_progress
+UPDATE tasks SET abandonments = 0 WHERE id = $1 AND abandonments > 0;
+
 -- name: complete_task
 UPDATE tasks
 SET status = 'COMPLETED', finished_at = now_ms(), objects = $2, nested = $3, bytes = $4

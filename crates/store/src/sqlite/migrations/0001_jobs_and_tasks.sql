@@ -23,7 +23,9 @@ CREATE TABLE master_jobs (
     -- Hash of targets, rules and options: what "the same command" means.
     request_key BLOB    NOT NULL,
     description TEXT    NOT NULL,
-    created_at  INTEGER NOT NULL
+    created_at  INTEGER NOT NULL,
+    -- When the user had the report of it.
+    reported_at INTEGER
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX master_jobs_by_request ON master_jobs (request_key, created_at);

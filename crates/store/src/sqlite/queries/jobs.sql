@@ -26,13 +26,16 @@ ON CONFLICT (master_job_id, node_group) DO NOTHING;
 SELECT m.id
 FROM master_jobs m
 WHERE m.request_key = ?1
-  AND EXISTS (
+  AND m.reported_at IS NULL
+  AND NOT EXISTS (
       SELECT 1 FROM jobs j
       WHERE j.master_job_id = m.id
-        AND j.status NOT IN ('COMPLETED', 'PARTIALLY_COMPLETED', 'FAILED', 'CANCELLED', 'CANCELLING')
-        AND j.master_pending_commands NOT LIKE '%CANCEL%')
+        AND (j.status IN ('CANCELLED', 'CANCELLING') OR j.master_pending_commands LIKE '%CANCEL%'))
 ORDER BY m.created_at DESC, m.id
 LIMIT 1;
+
+-- name: mark_reported
+UPDATE master_jobs SET reported_at = coalesce(reported_at, now_ms()) WHERE id = ?1;
 
 -- name: append_command
 UPDATE jobs

@@ -68,6 +68,10 @@ JOIN task_output_records r ON r.unit_id = u.id
 WHERE u.id = ?1 AND u.status = 'COMMITTED' AND r.sequence >= ?2 AND r.sequence < ?3 AND r.kind = ?4
 ORDER BY r.sequence;
 
+-- What was committed stays, so whoever ends next ends after progress: the count starts anew.
+-- name: note_progress
+UPDATE tasks SET abandonments = 0 WHERE id = ?1 AND abandonments > 0;
+
 -- name: complete_task
 UPDATE tasks
 SET status = 'COMPLETED', finished_at = now_ms(), objects = ?2, nested = ?3, bytes = ?4

@@ -14,7 +14,7 @@ fn older(folder: &Path, migrations: usize) {
     book::migrate(&mut connection, &MIGRATIONS[..migrations]).unwrap();
     connection
         .execute_batch(
-            "INSERT INTO master_jobs VALUES (x'01010101010101010101010101010101', x'00', 'kept', 5);
+            "INSERT INTO master_jobs (id, request_key, description, created_at) VALUES (x'01010101010101010101010101010101', x'00', 'kept', 5);
              INSERT INTO jobs (id, master_job_id, node_group, status, master_pending_commands, configuration, created_at)
              VALUES (9, x'01010101010101010101010101010101', 'main', 'QUEUED', '[\"START\"]', '{}', 5);",
         )
