@@ -12,7 +12,7 @@ pub enum StoreError {
     #[error("job {0} is no longer owned by this orchestrator; the change was refused")]
     LostLease(JobId),
     /// The answer to COMMIT was lost: it may or may not have happened. Read back before going on.
-    #[error("the answer to a commit was lost: {0}")]
+    #[error("the answer to a commit was lost ({0}): run the same command again; what was committed is kept")]
     CommitUnknown(String),
     /// A batch that does not follow what is staged: one before it never arrived. Nothing was written.
     #[error(
@@ -27,6 +27,8 @@ pub enum StoreError {
         "the disk that holds the state folder is full: free some space and run the same command again; nothing committed is lost"
     )]
     DiskFull,
+    #[error("the state folder {0} is a file: use another --state")]
+    NoFolder(String),
     #[error("the state folder cannot be written ({0}): make it writable, or use another --state")]
     ReadOnly(String),
     #[error(

@@ -52,6 +52,9 @@ pub(super) fn lock(folder: &Path) -> Result<Lock> {
         std::io::ErrorKind::StorageFull => StoreError::DiskFull,
         _ => StoreError::ReadOnly(format!("{}: {error}", folder.display())),
     };
+    if folder.exists() && !folder.is_dir() {
+        return Err(StoreError::NoFolder(folder.display().to_string()));
+    }
     if !folder.is_dir() {
         DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(unwritable)?;
     }

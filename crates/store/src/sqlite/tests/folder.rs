@@ -76,7 +76,7 @@ fn something_else_is_not_a_book() {
     let Err(error) = SqliteStore::open(&folder.path().join(BOOK_FILE), options()) else {
         panic!("not a folder")
     };
-    assert!(matches!(error, StoreError::ReadOnly(_)), "{error}");
+    assert!(matches!(error, StoreError::NoFolder(_)), "{error}");
 }
 
 #[tokio::test]
