@@ -63,12 +63,8 @@ pub struct ScanArgs {
     /// Keep and report findings of at least this confidence
     #[arg(long, value_name = "LEVEL", default_value = "medium")]
     pub level: LevelArg,
-    /// Report format [default: table on a terminal, json otherwise]
-    #[arg(long, value_name = "FORMAT")]
-    pub format: Option<Format>,
-    /// Write the report to this file
-    #[arg(long, short, value_name = "FILE")]
-    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub report: ReportArgs,
     /// No progress and no summary, only the report
     #[arg(long, short)]
     pub quiet: bool,
@@ -89,6 +85,23 @@ pub struct ScanArgs {
 }
 
 #[derive(Args)]
+pub struct ReportArgs {
+    /// Report format [default: table on a terminal, json otherwise]
+    #[arg(long, value_name = "FORMAT")]
+    pub format: Option<Format>,
+    /// Write the report to this file
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub struct JobArgs {
+    /// The scan to show, by its id or the beginning of it [default: the newest]
+    #[arg(long, value_name = "ID")]
+    pub job: Option<String>,
+}
+
+#[derive(Args)]
 pub struct StateArgs {
     /// Where the book is kept [default: the user's state folder]
     #[arg(long, value_name = "DIR")]
@@ -97,9 +110,8 @@ pub struct StateArgs {
 
 #[derive(Args)]
 pub struct FindingsArgs {
-    /// The scan to show, by its id or the beginning of it [default: the newest]
-    #[arg(long, value_name = "ID")]
-    pub job: Option<String>,
+    #[command(flatten)]
+    pub job: JobArgs,
     /// Only findings of at least this confidence
     #[arg(long, value_name = "LEVEL", default_value = "medium")]
     pub level: LevelArg,
@@ -109,12 +121,8 @@ pub struct FindingsArgs {
     /// Only findings of this category (secret, personal, payment, health, network, marking)
     #[arg(long, value_name = "CATEGORY")]
     pub category: Option<Category>,
-    /// Report format [default: table on a terminal, json otherwise]
-    #[arg(long, value_name = "FORMAT")]
-    pub format: Option<Format>,
-    /// Write the report to this file
-    #[arg(long, short, value_name = "FILE")]
-    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub report: ReportArgs,
     #[command(flatten)]
     pub state: StateArgs,
 }
@@ -133,9 +141,8 @@ pub struct JobsArgs {
 
 #[derive(Args)]
 pub struct ProblemsArgs {
-    /// The scan to show, by its id or the beginning of it [default: the newest]
-    #[arg(long, value_name = "ID")]
-    pub job: Option<String>,
+    #[command(flatten)]
+    pub job: JobArgs,
     /// How many, in the order of their names
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     pub max: u32,

@@ -24,7 +24,7 @@ pub fn run(args: &FindingsArgs) -> Result<Exit> {
 }
 
 async fn show(args: &FindingsArgs, store: &SqliteStore) -> Result<Exit> {
-    let job = find_job(store, args.job.as_deref()).await?;
+    let job = find_job(store, args.job.job.as_deref()).await?;
     let datasources = store.datasources(job.id).await?;
     let reporting = Reporting {
         store,
@@ -35,8 +35,8 @@ async fn show(args: &FindingsArgs, store: &SqliteStore) -> Result<Exit> {
             rule: args.rule.clone(),
             category: args.category,
         },
-        format: args.format,
-        output: args.output.as_deref(),
+        format: args.report.format,
+        output: args.report.output.as_deref(),
         quiet: true,
         elapsed: elapsed(&job),
         values: None,

@@ -16,7 +16,7 @@ pub fn run(args: &ProblemsArgs) -> Result<Exit> {
 }
 
 async fn show(args: &ProblemsArgs, store: &SqliteStore) -> Result<Exit> {
-    let job = find_job(store, args.job.as_deref()).await?;
+    let job = find_job(store, args.job.job.as_deref()).await?;
     let sources = sources(&store.datasources(job.id).await?);
     let problems = store.problems(job.id, args.max).await?;
     let format = list_format(args.json);

@@ -34,7 +34,7 @@ pub fn run(args: &ScanArgs) -> Result<Exit> {
     let folder = state::folder(args.state.state.as_deref())?;
     let targets = request::targets(args, &folder)?;
     let rules = Arc::new(rules::load(&args.rules)?);
-    if let Some(path) = &args.output {
+    if let Some(path) = &args.report.output {
         report::check_output(path)?;
     }
     #[allow(unused_mut, reason = "the hook is set only with failpoints")]
@@ -242,8 +242,8 @@ impl Scan<'_> {
                 min_score: Some(self.options.min_score),
                 ..OccurrenceFilter::default()
             },
-            format: self.args.format,
-            output: self.args.output.as_deref(),
+            format: self.args.report.format,
+            output: self.args.report.output.as_deref(),
             quiet: self.args.quiet,
             elapsed: self.begun.elapsed(),
             values,
