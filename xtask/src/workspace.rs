@@ -14,6 +14,7 @@ pub struct Workspace {
     pub packages: Vec<Package>,
 }
 
+#[derive(Clone)]
 pub struct Package {
     pub name: String,
     pub version: String,

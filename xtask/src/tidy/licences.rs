@@ -3,6 +3,7 @@
 //! The same file serves `cargo deny`, which checks more (advisories) and takes longer to build than the
 //! whole product; this much of it needs nothing but what cargo says about the tree.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use anyhow::{Context, Result};
@@ -10,16 +11,28 @@ use toml::Table;
 
 use crate::workspace::{Package, Workspace};
 
+/// How cargo writes a source that is a registry.
+const REGISTRY: &str = "registry+";
+
 struct Lists {
     licences: Vec<String>,
     banned: Vec<String>,
-    registries: Vec<String>,
 }
 
 pub fn check(workspace: &Workspace) -> Result<Vec<String>> {
     let text = fs::read_to_string(workspace.root.join("deny.toml")).context("cannot read deny.toml")?;
     let lists = Lists::parse(&text)?;
-    Ok(workspace.packages.iter().flat_map(|package| lists.offences(package)).collect())
+    let mut offences: Vec<String> =
+        workspace.packages.iter().flat_map(|package| lists.offences(package)).collect();
+    offences.extend(several_registries(&workspace.packages));
+    Ok(offences)
+}
+
+/// Everything comes from one registry; that it is the usual one, no manifest says otherwise.
+fn several_registries(packages: &[Package]) -> Option<String> {
+    let sources = packages.iter().filter_map(|package| package.source.as_deref());
+    let registries: BTreeSet<&str> = sources.filter(|source| source.starts_with(REGISTRY)).collect();
+    (registries.len() > 1).then(|| format!("dependencies come from several registries: {registries:?}"))
 }
 
 impl Lists {
@@ -35,11 +48,7 @@ impl Lists {
         };
         let banned = list("bans", "deny")?;
         let banned = banned.iter().filter_map(|ban| ban.get("crate")?.as_str());
-        Ok(Lists {
-            licences: texts(list("licenses", "allow")?),
-            banned: banned.map(str::to_owned).collect(),
-            registries: texts(list("sources", "allow-registry")?),
-        })
+        Ok(Lists { licences: texts(list("licenses", "allow")?), banned: banned.map(str::to_owned).collect() })
     }
 
     fn offences(&self, package: &Package) -> Vec<String> {
@@ -55,13 +64,8 @@ impl Lists {
         if self.banned.contains(&package.name) {
             offences.push(format!("{name}: banned by deny.toml, which says why"));
         }
-        let allowed = |source: &str| {
-            source
-                .strip_prefix("registry+")
-                .is_some_and(|source| self.registries.iter().any(|known| known == source))
-        };
-        if let Some(source) = package.source.as_deref().filter(|source| !allowed(source)) {
-            offences.push(format!("{name}: comes from {source}, which deny.toml does not allow"));
+        if let Some(source) = package.source.as_deref().filter(|source| !source.starts_with(REGISTRY)) {
+            offences.push(format!("{name}: comes from {source}, and not from the registry"));
         }
         offences
     }
@@ -125,8 +129,6 @@ mod tests {
         allow = ["MIT", "Apache-2.0", "Apache-2.0 WITH LLVM-exception", "Unicode-3.0"]
         [bans]
         deny = [{ crate = "openssl-sys", reason = "rustls" }]
-        [sources]
-        allow-registry = ["https://registry"]
     "#;
 
     fn check(licence: &str, expect: bool) {
@@ -161,5 +163,8 @@ mod tests {
         };
         let offences = Lists::parse(DENY).unwrap().offences(&package);
         assert_eq!(offences.len(), 3, "{offences:?}");
+        let from = |source: &str| Package { source: Some(source.to_owned()), ..package.clone() };
+        assert!(several_registries(&[from("registry+a"), from("registry+a"), from("git+b")]).is_none());
+        assert!(several_registries(&[from("registry+a"), from("registry+b")]).is_some());
     }
 }
