@@ -33,9 +33,6 @@ pub trait Connector: Send + Sync {
 
     /// Opens an object for reading. Called on the scan core's threads; may block.
     fn open(&self, object: &ObjectKey) -> Result<OpenObject, ObjectError>;
-
-    /// How a person would name this object, such as its path.
-    fn display(&self, object: &ObjectKey) -> String;
 }
 
 /// A container being listed.

@@ -67,10 +67,6 @@ impl Connector for Stdin {
         };
         Ok(OpenObject { reader, random: None, size: None })
     }
-
-    fn display(&self, object: &ObjectKey) -> String {
-        object.to_string()
-    }
 }
 
 /// What was read so far, and whether that is all.

@@ -110,7 +110,9 @@ impl Orchestrator {
         let stalled = self.store.reap_sessions(group, self.config.stall_threshold).await?;
         if stalled > 0 {
             tracing::warn!(stalled, "sessions without progress; resuming them");
-            self.resume_sessions().await?;
+            for job in self.jobs() {
+                self.resume_sessions(&job).await?;
+            }
         }
         self.store.execute_unowned_commands(group).await?;
         self.store.sweep(SWEEP_MAX).await?;
@@ -123,21 +125,19 @@ impl Orchestrator {
             let claimed = self.store.claim_job(self.id, &self.config.node_group, self.config.lease).await?;
             let Some(job) = claimed else { break };
             tracing::info!(job_id = %job.lease.job, status = %job.status, "job claimed");
-            self.owned.insert(job.lease.job, job);
-            self.resume_sessions().await?;
+            self.owned.insert(job.lease.job, job.clone());
+            self.resume_sessions(&job).await?;
         }
         Ok(())
     }
 
     /// A new owner resumes the sessions there are, and starts the others.
-    async fn resume_sessions(&mut self) -> Result<(), ControlError> {
-        for job in self.jobs() {
-            if job.status == JobStatus::Running {
-                let started = self.store.start_sessions(&job.lease).await;
-                self.keep_or_forget(job.lease.job, started.map(|_| ()))?;
-            }
+    async fn resume_sessions(&mut self, job: &OwnedJob) -> Result<(), ControlError> {
+        if job.status != JobStatus::Running {
+            return Ok(());
         }
-        Ok(())
+        let started = self.store.start_sessions(&job.lease).await;
+        self.keep_or_forget(job.lease.job, started.map(|_| ()))
     }
 
     /// Does for each job what its state asks for.

@@ -120,10 +120,6 @@ impl Connector for FakeConnector {
     fn open(&self, _: &ObjectKey) -> Result<OpenObject, ObjectError> {
         Ok(OpenObject { reader: Box::new(Cursor::new(KEY)), random: None, size: Some(KEY.len() as u64) })
     }
-
-    fn display(&self, object: &ObjectKey) -> String {
-        object.to_string()
-    }
 }
 
 struct FakeListing {

@@ -141,6 +141,6 @@ pub trait Store: Send + Sync {
     async fn occurrences(&self, master: MasterJobId, filter: OccurrenceFilter) -> Result<OccurrenceStream>;
     /// What was not scanned whole, by name, in the order of keys; at most `max`.
     async fn problems(&self, master: MasterJobId, max: u32) -> Result<Vec<Problem>>;
-    /// The data sources of a master job.
+    /// The data sources of a master job, with the settings that the job reads them with.
     async fn datasources(&self, master: MasterJobId) -> Result<Vec<Datasource>>;
 }

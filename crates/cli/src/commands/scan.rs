@@ -213,14 +213,8 @@ impl Scan<'_> {
     }
 
     async fn report(&self, job: &MasterJob) -> Result<u64> {
-        let mut datasources = self.store.datasources(job.id).await?;
+        let datasources = self.store.datasources(job.id).await?;
         let shown = |name: &str| self.targets.iter().find(|target| target.spec.name == name);
-        // The book has a source's latest settings; these are this job's.
-        for source in &mut datasources {
-            if let Some(target) = shown(&source.name) {
-                source.configuration = target.spec.configuration.clone();
-            }
-        }
         let sources: Sources = datasources
             .iter()
             .filter_map(|source| Some((source.id, shown(&source.name)?.source.clone())))

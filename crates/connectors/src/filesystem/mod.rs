@@ -12,7 +12,6 @@ mod open;
 #[cfg(test)]
 mod tests;
 
-use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -77,15 +76,6 @@ impl Connector for Filesystem {
             random: Some(file),
             size: Some(metadata.len()),
         })
-    }
-
-    fn display(&self, object: &ObjectKey) -> String {
-        let root = self.0.config.root.as_os_str().as_bytes();
-        let joined = match root {
-            b"/" => ObjectKey::new([b"/", object.as_bytes()].concat()),
-            root => ObjectKey::new(root).join(object.as_bytes()),
-        };
-        joined.to_string()
     }
 }
 

@@ -94,7 +94,6 @@ async fn entries_are_listed_with_kind_size_and_marks() {
     assert_eq!(file.size, 5);
     assert!(file.marks.mtime_ns > 0 && file.marks.ctime_ns > 0 && file.marks.inode > 0);
     assert_eq!(connector.resume_policy(), ResumePolicy::ExcludeStaged);
-    assert_eq!(connector.display(&ObjectKey::new("a/b")), format!("{}/a/b", folder.path().display()));
 }
 
 #[tokio::test]

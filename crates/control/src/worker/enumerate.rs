@@ -37,6 +37,26 @@ pub(super) async fn enumerate(worker: &Worker, packet: &WorkPacket, halt: Stop) 
     outcome
 }
 
+/// Why a container was not listed to its end.
+enum ListError {
+    /// The container's own fault: it becomes a failed unit, and the others go on.
+    Container(ConnectorError),
+    /// The packet ends here.
+    Packet(PacketError),
+}
+
+impl From<ConnectorError> for ListError {
+    fn from(error: ConnectorError) -> ListError {
+        ListError::Container(error)
+    }
+}
+
+impl From<PacketError> for ListError {
+    fn from(error: PacketError) -> ListError {
+        ListError::Packet(error)
+    }
+}
+
 struct Enumeration<'a> {
     worker: &'a Worker,
     store: &'a dyn Store,
@@ -73,10 +93,15 @@ impl<'a> Enumeration<'a> {
                 self.commit().await?;
                 return Err(PacketError::Stopped);
             }
-            match begun.get(&container) {
-                Some(unit) if unit.status != UnitStatus::Staging => {}
-                Some(unit) => self.resume(unit).await?,
-                None => self.list(container).await?,
+            let listed = match begun.get(&container) {
+                Some(unit) if unit.status != UnitStatus::Staging => Ok(()),
+                Some(unit) => self.resume(unit).await,
+                None => self.list(&container).await,
+            };
+            match listed {
+                Ok(()) => {}
+                Err(ListError::Container(error)) => self.fail(container, &error),
+                Err(ListError::Packet(error)) => return Err(error),
             }
             let full = self.listed.len() >= UNITS_PER_COMMIT || self.listed_records >= BATCH_MAX;
             if full || (!self.listed.is_empty() && self.listed_since.elapsed() >= COMMIT_DELAY) {
@@ -88,22 +113,13 @@ impl<'a> Enumeration<'a> {
     }
 
     /// Lists a container from its beginning.
-    async fn list(&mut self, container: ObjectKey) -> Result<(), PacketError> {
-        let mut listing = match self.open(&container, None).await {
-            Ok(listing) => listing,
-            Err(error) => return self.fail(container, &error),
-        };
-        let first = match self.next(listing.as_mut()).await {
-            Ok(batch) => batch,
-            Err(error) => return self.fail(container, &error),
-        };
+    async fn list(&mut self, container: &ObjectKey) -> Result<(), ListError> {
+        let mut listing = self.open(container, None).await?;
+        let first = self.next(listing.as_mut()).await?;
         // A short batch may be the last one or not: only an empty one is the end.
-        let second = match self.next(listing.as_mut()).await {
-            Ok(batch) => batch,
-            Err(error) => return self.fail(container, &error),
-        };
+        let second = self.next(listing.as_mut()).await?;
         if second.is_empty() {
-            self.push(UnitListing { key: container, outcome: UnitOutcome::Listed(first) });
+            self.push(UnitListing { key: container.clone(), outcome: UnitOutcome::Listed(first) });
             return Ok(());
         }
         self.stage(container, listing, 0, vec![first, second], None).await?;
@@ -111,61 +127,48 @@ impl<'a> Enumeration<'a> {
     }
 
     /// Goes on with a container that an earlier claim had begun.
-    async fn resume(&mut self, unit: &UnitState) -> Result<(), PacketError> {
+    async fn resume(&mut self, unit: &UnitState) -> Result<(), ListError> {
         tracing::info!(task_id = %self.packet.claim.task, container = %unit.key, records = unit.records, "listing resumed");
-        match self.connector.resume_policy() {
-            ResumePolicy::ExcludeStaged => self.resume_excluding(unit).await?,
-            ResumePolicy::FromResumePoint => {
-                let listing = match self.open(&unit.key, unit.resume_point.as_deref()).await {
-                    Ok(listing) => listing,
-                    Err(error) => return self.fail(unit.key.clone(), &error),
-                };
-                self.stage(unit.key.clone(), listing, unit.records, Vec::new(), None).await?;
-            }
+        let (resume_point, first_sequence) = match self.connector.resume_policy() {
+            ResumePolicy::ExcludeStaged => return self.resume_excluding(unit).await,
+            ResumePolicy::FromResumePoint => (unit.resume_point.as_deref(), unit.records),
             ResumePolicy::ClearAndRelist => {
-                self.store.clear_unit(&self.packet.claim, unit.unit).await?;
-                let listing = match self.open(&unit.key, None).await {
-                    Ok(listing) => listing,
-                    Err(error) => return self.fail(unit.key.clone(), &error),
-                };
-                self.stage(unit.key.clone(), listing, 0, Vec::new(), None).await?;
+                self.store.clear_unit(&self.packet.claim, unit.unit).await.map_err(PacketError::from)?;
+                (None, 0)
             }
-        }
+        };
+        let listing = self.open(&unit.key, resume_point).await?;
+        self.stage(&unit.key, listing, first_sequence, Vec::new(), None).await?;
         Ok(())
     }
 
     /// Lists again and leaves out what is staged. Each pass looks at one range of hashes, so that the
     /// exclusion list stays small however much is staged.
-    async fn resume_excluding(&mut self, unit: &UnitState) -> Result<(), PacketError> {
+    async fn resume_excluding(&mut self, unit: &UnitState) -> Result<(), ListError> {
         let mut next_sequence = unit.records;
         let passes = hash_ranges(unit.records);
         let last = passes.len() - 1;
         for (index, range) in passes.into_iter().enumerate() {
-            let staged: HashSet<[u8; 16]> =
-                self.store.staged_hashes(unit.unit, range.clone()).await?.into_iter().collect();
-            let listing = match self.open(&unit.key, None).await {
-                Ok(listing) => listing,
-                Err(error) => return self.fail(unit.key.clone(), &error),
-            };
-            let exclusion = Exclusion { staged, range, is_last: index == last };
-            match self.stage(unit.key.clone(), listing, next_sequence, Vec::new(), Some(exclusion)).await? {
-                Some(next) => next_sequence = next,
-                None => break,
-            }
+            let staged =
+                self.store.staged_hashes(unit.unit, range.clone()).await.map_err(PacketError::from)?;
+            let exclusion = Exclusion { staged: staged.into_iter().collect(), range, is_last: index == last };
+            let listing = self.open(&unit.key, None).await?;
+            next_sequence =
+                self.stage(&unit.key, listing, next_sequence, Vec::new(), Some(exclusion)).await?;
         }
         Ok(())
     }
 
-    /// Stages the rest of a listing batch by batch and commits the unit, unless another pass comes. The
-    /// next free sequence number; none when the listing failed, and its unit with it.
+    /// Stages the rest of a listing batch by batch and commits the unit, unless another pass comes; the
+    /// next free sequence number.
     async fn stage(
         &mut self,
-        container: ObjectKey,
+        container: &ObjectKey,
         mut listing: Box<dyn Listing>,
         first_sequence: i64,
         batches: Vec<Vec<UnitRecord>>,
         exclusion: Option<Exclusion>,
-    ) -> Result<Option<i64>, PacketError> {
+    ) -> Result<i64, ListError> {
         // Units commit in order: what was listed before this one goes first.
         self.commit().await?;
         let claim = self.packet.claim;
@@ -173,13 +176,7 @@ impl<'a> Enumeration<'a> {
         loop {
             let mut records = match waiting.next() {
                 Some(batch) => batch,
-                None => match self.next(listing.as_mut()).await {
-                    Ok(batch) => batch,
-                    Err(error) => {
-                        self.fail(container, &error)?;
-                        return Ok(None);
-                    }
-                },
+                None => self.next(listing.as_mut()).await?,
             };
             let ended = records.is_empty();
             if let Some(exclusion) = &exclusion {
@@ -191,22 +188,22 @@ impl<'a> Enumeration<'a> {
                 let resume_point = listing.resume_point();
                 let batch =
                     StageBatch { key: container.clone(), first_sequence: sequence, records, resume_point };
-                unit = Some(self.store.stage_unit(&claim, batch).await?);
+                unit = Some(self.store.stage_unit(&claim, batch).await.map_err(PacketError::from)?);
                 sequence += count;
             }
             if ended {
                 break;
             }
             if self.halt.is_asked() {
-                return Err(PacketError::Stopped);
+                return Err(PacketError::Stopped.into());
             }
         }
         if let Some(unit) = unit
             && exclusion.is_none_or(|exclusion| exclusion.is_last)
         {
-            self.store.commit_staged(&claim, unit).await?;
+            self.store.commit_staged(&claim, unit).await.map_err(PacketError::from)?;
         }
-        Ok(Some(sequence))
+        Ok(sequence)
     }
 
     async fn open(
@@ -227,11 +224,10 @@ impl<'a> Enumeration<'a> {
         batch
     }
 
-    fn fail(&mut self, container: ObjectKey, error: &ConnectorError) -> Result<(), PacketError> {
+    fn fail(&mut self, container: ObjectKey, error: &ConnectorError) {
         tracing::warn!(task_id = %self.packet.claim.task, %container, %error, "container not listed");
         let outcome = UnitOutcome::Failed { reason: error.reason(), detail: error.to_string() };
         self.push(UnitListing { key: container, outcome });
-        Ok(())
     }
 
     fn push(&mut self, listing: UnitListing) {

@@ -50,6 +50,8 @@ async fn a_packet_keeps_the_configuration_its_job_was_submitted_with(book: Book)
     book.submit(job("a").with(|source| source.configuration = serde_json::json!({ "path": "elsewhere" })))
         .await;
     assert_eq!(running.enumeration().await.datasource.configuration, serde_json::json!({ "path": "a" }));
+    let known = book.store().datasources(running.master).await.unwrap();
+    assert_eq!(known[0].configuration, serde_json::json!({ "path": "a" }), "reports read it so, too");
 }
 
 async fn only_tasks_of_the_workers_group_are_claimed(book: Book) {

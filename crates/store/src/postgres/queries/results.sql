@@ -185,8 +185,9 @@ WHERE j.master_job_id = $1
 ORDER BY 1, 2, 3
 LIMIT $2;
 
+-- With the settings the job read them with; the sources themselves may have newer ones.
 -- name: job_datasources
-SELECT DISTINCT d.id, d.name, d.kind, d.configuration
+SELECT d.id, d.name, s.source_type, s.configuration
 FROM jobs j
 JOIN enumeration_sessions s ON s.job_id = j.id
 JOIN datasources d ON d.id = s.datasource_id
