@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 
 use crate::workspace::{cargo, root};
-use crate::{crash, tidy};
+use crate::{chaos, crash, tidy};
 
 /// Kills of the short crash run: enough to pass through every phase, and done in about a minute.
 const SHORT_RUN_KILLS: u64 = 15;
@@ -25,6 +25,7 @@ pub fn test() -> Result<()> {
     step("crash run", || {
         crash::run(&crash::Options { kills: SHORT_RUN_KILLS, ..crash::Options::default() })
     })?;
+    step("chaos run", || chaos::run(&chaos::Options::default()))?;
     println!("\nall steps passed in {} s", begun.elapsed().as_secs());
     Ok(())
 }

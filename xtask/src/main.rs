@@ -2,6 +2,8 @@
 //!
 //! Nothing of the product is here, and the product knows nothing of this.
 
+mod bench;
+mod chaos;
 mod ci;
 mod crash;
 mod tidy;
@@ -18,6 +20,9 @@ Commands:
   test                                         everything CI runs, up to the first failure
   tidy                                         crate layers, file lengths, licences and other rules of style
   crash --kills <N> --seed <S> [--files <F>]   kill scans again and again, and prove that nothing is lost
+  chaos --minutes <M> --seed <S>               disturb a fleet in every way, and prove the same of it
+  bench fleet [store] [scan] [distance] [--tree <PATH>]
+                                               how fast a fleet is, and what it writes
 ";
 
 fn main() -> ExitCode {
@@ -42,6 +47,8 @@ fn run(arguments: &[String]) -> Result<()> {
         ("test", []) => ci::test(),
         ("tidy", []) => tidy::run(),
         ("crash", options) => crash::run(&crash_options(options)?),
+        ("chaos", options) => chaos::run(&chaos_options(options)?),
+        ("bench", [what, options @ ..]) if what == "fleet" => bench::run(&bench_options(options)?),
         ("help" | "-h" | "--help", _) => {
             print!("{HELP}");
             Ok(())
@@ -52,10 +59,8 @@ fn run(arguments: &[String]) -> Result<()> {
 
 fn crash_options(arguments: &[String]) -> Result<crash::Options> {
     let mut options = crash::Options::default();
-    for pair in arguments.chunks(2) {
-        let [name, value] = pair else { bail!("{} needs a value", pair[0]) };
-        let number: u64 = value.parse().with_context(|| format!("{name} needs a number, not `{value}`"))?;
-        match name.as_str() {
+    for (name, number) in numbers(arguments)? {
+        match name {
             "--kills" => options.kills = number,
             "--seed" => options.seed = number,
             "--files" => options.files = number,
@@ -63,6 +68,40 @@ fn crash_options(arguments: &[String]) -> Result<crash::Options> {
         }
     }
     Ok(options)
+}
+
+fn chaos_options(arguments: &[String]) -> Result<chaos::Options> {
+    let mut options = chaos::Options::default();
+    for (name, number) in numbers(arguments)? {
+        match name {
+            "--minutes" => options.minutes = number,
+            "--seed" => options.seed = number,
+            _ => bail!("`{name}` is no option of chaos; see `cargo xtask --help`"),
+        }
+    }
+    Ok(options)
+}
+
+fn bench_options(arguments: &[String]) -> Result<bench::Options> {
+    let mut options = bench::Options::default();
+    let mut rest = arguments.iter();
+    while let Some(word) = rest.next() {
+        match word.as_str() {
+            "--tree" => options.tree = Some(rest.next().context("--tree needs a path")?.into()),
+            part if bench::PARTS.contains(&part) => options.only.push(word.clone()),
+            _ => bail!("bench fleet takes --tree <PATH> and some of {}", bench::PARTS.join(", ")),
+        }
+    }
+    Ok(options)
+}
+
+/// Options as pairs of a name and a number.
+fn numbers(arguments: &[String]) -> Result<Vec<(&str, u64)>> {
+    let number = |pair: &'_ [String]| -> Result<u64> {
+        let [name, value] = pair else { bail!("{} needs a value", pair[0]) };
+        value.parse().with_context(|| format!("{name} needs a number, not `{value}`"))
+    };
+    arguments.chunks(2).map(|pair| Ok((pair[0].as_str(), number(pair)?))).collect()
 }
 
 #[cfg(test)]
@@ -80,5 +119,9 @@ mod tests {
         for wrong in ["--kills", "--kills many", "--speed 1"] {
             assert!(options(wrong).is_err(), "{wrong}");
         }
+        let words = ["--minutes", "3", "--seed", "9"].map(str::to_owned);
+        let parsed = chaos_options(&words).unwrap();
+        assert_eq!((parsed.minutes, parsed.seed), (3, 9));
+        assert!(chaos_options(&["--kills".to_owned(), "3".to_owned()]).is_err());
     }
 }

@@ -25,6 +25,15 @@ pub struct Package {
     pub dependencies: BTreeSet<String>,
 }
 
+/// How the binary is built.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Build {
+    /// As users have it.
+    Release,
+    /// The same, with points at which it can be made to end.
+    WithFailpoints,
+}
+
 impl Workspace {
     pub fn load() -> Result<Workspace> {
         let root = root();
@@ -42,6 +51,22 @@ impl Workspace {
             target: text(&metadata["target_directory"])?.into(),
             packages: packages.iter().map(package).collect::<Result<_>>()?,
         })
+    }
+
+    /// Builds the binary, and puts a copy aside into `folder` that no later build replaces.
+    pub fn build(&self, folder: &Path, how: Build) -> Result<PathBuf> {
+        let mut build = cargo(&self.root);
+        build.args(["build", "--quiet", "--release", "--package", "domesday"]);
+        if how == Build::WithFailpoints {
+            build.args(["--features", "failpoints"]);
+        }
+        let status = build.status().context("cannot run cargo build")?;
+        if !status.success() {
+            bail!("cannot build the binary: {status}");
+        }
+        let binary = folder.join("domesday");
+        std::fs::copy(self.target.join("release/domesday"), &binary).context("cannot copy the binary")?;
+        Ok(binary)
     }
 
     /// The workspace's own packages.

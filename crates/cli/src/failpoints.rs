@@ -1,6 +1,15 @@
-//! Failpoints for the crash harness: `DOMESDAY_FAILPOINT=verb:stage:n` ends the process with SIGKILL the
-//! nth time the store's writer comes to that stage of that verb (`*` is any verb).
+//! Failpoints for the harnesses that prove recovery, in builds that no user has.
+//!
+//! `DOMESDAY_FAILPOINT=verb:stage:n` ends the process with SIGKILL the nth time the store's writer comes to
+//! that stage of that verb (`*` is any verb). `DOMESDAY_ABORT_ON=name` ends it with SIGABRT whenever an object
+//! of that name is opened: what a file does that a parser cannot survive.
 
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use domesday_connector::{Connector, ConnectorError, ConnectorFactory, Listing, Surroundings};
+use domesday_model::{ObjectKey, ResumePolicy};
+use domesday_scheduler::{ObjectError, OpenObject};
 use domesday_store::sqlite::{Fault, Stage, WriteHook};
 use rustix::process::{Signal, getpid, kill_process};
 
@@ -36,5 +45,53 @@ impl WriteHook for Failpoint {
             }
         }
         Fault::None
+    }
+}
+
+/// Connectors of a kind, that abort at the object `DOMESDAY_ABORT_ON` names.
+pub struct Aborting<F>(pub F);
+
+impl<F: ConnectorFactory> ConnectorFactory for Aborting<F> {
+    fn kind(&self) -> &'static str {
+        self.0.kind()
+    }
+
+    fn create(
+        &self,
+        configuration: &serde_json::Value,
+        surroundings: &Surroundings,
+    ) -> Result<Arc<dyn Connector>, ConnectorError> {
+        let connector = self.0.create(configuration, surroundings)?;
+        Ok(match std::env::var("DOMESDAY_ABORT_ON") {
+            Ok(name) => Arc::new(AbortingConnector { connector, name }),
+            Err(_) => connector,
+        })
+    }
+}
+
+struct AbortingConnector {
+    connector: Arc<dyn Connector>,
+    name: String,
+}
+
+#[async_trait]
+impl Connector for AbortingConnector {
+    fn resume_policy(&self) -> ResumePolicy {
+        self.connector.resume_policy()
+    }
+
+    async fn list(
+        &self,
+        container: &ObjectKey,
+        resume_point: Option<&str>,
+    ) -> Result<Box<dyn Listing>, ConnectorError> {
+        self.connector.list(container, resume_point).await
+    }
+
+    fn open(&self, object: &ObjectKey) -> Result<OpenObject, ObjectError> {
+        if object.as_bytes().rsplit(|byte| *byte == b'/').next() == Some(self.name.as_bytes()) {
+            let _ = kill_process(getpid(), Signal::ABORT);
+        }
+        self.connector.open(object)
     }
 }

@@ -1,14 +1,20 @@
 //! `domesday`: arguments, output and wiring. The one place that names every concrete part.
 
 mod args;
+mod book;
 mod commands;
+mod definition;
+mod document;
 #[cfg(feature = "failpoints")]
 mod failpoints;
+mod fingerprint;
+mod logs;
 mod output;
 mod request;
 mod rules;
 mod signals;
 mod state;
+mod telemetry;
 
 use std::fmt;
 use std::io::Write;
@@ -16,6 +22,7 @@ use std::panic::{PanicHookInfo, catch_unwind};
 use std::process::ExitCode;
 
 use clap::Parser;
+use tracing::level_filters::LevelFilter;
 
 use args::{Cli, Command};
 
@@ -41,8 +48,10 @@ impl From<Exit> for ExitCode {
 fn main() -> ExitCode {
     std::panic::set_hook(Box::new(report_panic));
     let cli = Cli::parse();
-    if let Some(level) = cli.log {
-        tracing_subscriber::fmt().with_writer(std::io::stderr).with_max_level(level).with_ansi(false).init();
+    // Those who serve tell what they do, unless told otherwise.
+    let serves = matches!(cli.command, Command::Orchestrator(_) | Command::Worker(_));
+    if let Some(level) = cli.log.or(serves.then_some(LevelFilter::INFO)) {
+        logs::begin(level, cli.log_format);
     }
     // A panic was reported where it happened; it must not end in a code of its own.
     let Ok(ended) = catch_unwind(|| run(&cli.command)) else { return Exit::Fatal.into() };
@@ -62,9 +71,18 @@ fn run(command: &Command) -> anyhow::Result<Exit> {
     match command {
         Command::Scan(args) => commands::scan::run(args),
         Command::Findings(args) => commands::findings::run(args),
-        Command::Jobs(args) => commands::jobs::run(args),
+        Command::Jobs(args) => commands::job::list(args),
         Command::Problems(args) => commands::problems::run(args),
         Command::Rules(args) => commands::rules::run(args),
+        Command::Orchestrator(args) => commands::orchestrator::run(args),
+        Command::Worker(args) => commands::worker::run(args),
+        Command::Datasource(args) => commands::datasource::run(args),
+        Command::Template(args) => commands::template::run(args),
+        Command::Job(args) => commands::job::run(args),
+        Command::Task(args) => commands::task::run(args),
+        Command::Status(args) => commands::status::run(args),
+        Command::Db(args) => commands::db::run(args),
+        Command::Prune(args) => commands::prune::run(args),
     }
 }
 

@@ -44,6 +44,8 @@ fn standard_input() -> Target {
         node_group: GROUP_PREFIX.into(),
         configuration: serde_json::Value::Null,
         concurrency_limit: None,
+        worker_label: None,
+        credential: None,
     };
     Target { source: Source { name: spec.name.clone(), root: Vec::new() }, spec }
 }
@@ -77,6 +79,8 @@ fn file_tree(args: &ScanArgs, path: &Path, state: &Path) -> Result<Target> {
         node_group: GROUP_PREFIX.into(),
         configuration: serde_json::to_value(config)?,
         concurrency_limit: None,
+        worker_label: None,
+        credential: None,
     };
     let root = if shown.as_os_str() == "." { Vec::new() } else { shown.as_os_str().as_bytes().to_vec() };
     Ok(Target { source: Source { name: spec.name.clone(), root }, spec })

@@ -1,9 +1,13 @@
 //! Loading rules for a command: the built-in ones, and the user's own.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
-use domesday_engine::{RuleSet, RuleSource};
+use domesday_control::{ControlError, RuleCache};
+use domesday_engine::{Rule, RuleSet, RuleSource, check_examples};
+use domesday_model::MasterJobId;
+use domesday_store::Store;
 
 use crate::output::RuleInfo;
 
@@ -42,6 +46,32 @@ fn files_of(folder: &Path) -> Result<Vec<PathBuf>> {
     }
     files.sort();
     Ok(files)
+}
+
+/// Loads rules on top of the built-in ones, as a scan would, and runs every example in them; how many rules.
+pub fn check(own: &[RuleSource]) -> Result<usize> {
+    let mut sources = RuleSet::builtin_sources();
+    sources.extend(own.iter().cloned());
+    let set = Arc::new(RuleSet::load(&sources).map_err(|errors| anyhow!("{errors}"))?);
+    let is_own = |rule: &Rule| own.iter().any(|source| source.name == *rule.family);
+    let failures = check_examples(&set, is_own);
+    if !failures.is_empty() {
+        bail!("{}", failures.join("\n"));
+    }
+    Ok(set.rules().iter().filter(|rule| is_own(rule)).count())
+}
+
+/// What a report of a job says of its rules: those it was run with, which may be gone by now. A set that
+/// this version cannot read leaves the built-in ones, and other findings are shown by their rule's id.
+pub async fn of_job(store: &dyn Store, master: MasterJobId) -> Result<Vec<RuleInfo>> {
+    if let Some(hash) = store.job_rule_set(master).await? {
+        match RuleCache::stored(store, hash).await {
+            Ok(rules) => return Ok(infos(&rules)),
+            Err(ControlError::Store(error)) => return Err(error.into()),
+            Err(_) => {}
+        }
+    }
+    Ok(infos(&load(&[])?))
 }
 
 /// What reports say of the rules.

@@ -140,7 +140,7 @@ fn findings_of_a_past_scan_can_be_filtered() {
     assert_eq!(findings(&["--category", "health"]).exits(0).found().len(), 0);
     let id = text(&scanned.json()["job"]["id"]);
     assert_eq!(findings(&["--job", &id[..8]]).exits(1).found().len(), 2);
-    findings(&["--job", "zzz"]).fails_saying(&["there is no scan zzz", "domesday jobs"]);
+    findings(&["--job", "zzz"]).fails_saying(&["there is no job zzz", "domesday jobs"]);
     findings(&["--category", "nonsense"]).fails_saying(&["nonsense"]);
 }
 

@@ -250,18 +250,17 @@ fn output_that_nobody_reads_is_no_clean_end() {
 #[test]
 fn help_is_as_written_down() {
     let place = Place::new();
-    let commands: [&[&str]; 9] = [
-        &[],
-        &["scan"],
-        &["findings"],
-        &["jobs"],
-        &["problems"],
-        &["rules"],
-        &["rules", "list"],
-        &["rules", "show"],
-        &["rules", "check"],
-    ];
-    for command in commands {
+    const COMMANDS: &str = "
+        scan, findings, jobs, problems, orchestrator, worker, status, prune,
+        rules, rules list, rules show, rules check,
+        datasource, datasource add, datasource list, datasource show, datasource edit, datasource test,
+        datasource remove,
+        template, template add, template list, template show, template edit, template remove,
+        job, job start, job list, job show, job watch, job pause, job resume, job cancel,
+        task, task list, task show, task retry,
+        db, db migrate, db status, db key";
+    let named = COMMANDS.split(',').map(|words| words.split_whitespace().collect::<Vec<_>>());
+    for command in std::iter::once(Vec::new()).chain(named) {
         let mut args = command.to_vec();
         args.push("--help");
         let shown = place.run(&args).exits(0).text();

@@ -4,6 +4,8 @@ use std::io;
 
 use domesday_model::Reason;
 
+use crate::credentials::CredentialError;
+
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectorError {
     /// This container cannot be listed; others may.
@@ -14,6 +16,8 @@ pub enum ConnectorError {
     Configuration { kind: &'static str, detail: String },
     #[error("no connector for data sources of kind `{0}`; known: {1}")]
     UnknownKind(String, String),
+    #[error("field `credential`: {0}")]
+    Credential(#[from] CredentialError),
 }
 
 impl ConnectorError {
@@ -21,7 +25,18 @@ impl ConnectorError {
     pub fn reason(&self) -> Reason {
         match self {
             ConnectorError::Container { reason, .. } => *reason,
-            ConnectorError::Configuration { .. } | ConnectorError::UnknownKind(..) => Reason::ReadError,
+            ConnectorError::Configuration { .. }
+            | ConnectorError::UnknownKind(..)
+            | ConnectorError::Credential(_) => Reason::ReadError,
+        }
+    }
+
+    /// Whether trying again later may help.
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            ConnectorError::Container { .. } => true,
+            ConnectorError::Configuration { .. } | ConnectorError::UnknownKind(..) => false,
+            ConnectorError::Credential(error) => error.is_retryable(),
         }
     }
 

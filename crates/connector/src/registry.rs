@@ -27,10 +27,20 @@ impl Registry {
         match self.factories.get(kind) {
             Some(factory) => factory.create(configuration, surroundings),
             None => {
-                let known = self.factories.keys().copied().collect::<Vec<_>>().join(", ");
+                let known = self.kinds().collect::<Vec<_>>().join(", ");
                 Err(ConnectorError::UnknownKind(kind.to_owned(), known))
             }
         }
+    }
+
+    /// What is wrong with a configuration, by the name of its field. The data source itself is not reached for.
+    pub fn check(&self, kind: &str, configuration: &serde_json::Value) -> Result<(), ConnectorError> {
+        self.create(kind, configuration, &Surroundings::default()).map(|_| ())
+    }
+
+    /// The kinds there are, in the order of their names.
+    pub fn kinds(&self) -> impl Iterator<Item = &'static str> {
+        self.factories.keys().copied()
     }
 }
 

@@ -5,38 +5,68 @@
 //! the state and does what is needed; a wake-up only makes it look sooner. This crate must not know
 //! concrete connectors, nor the command line.
 
+mod backoff;
+pub mod compose;
+mod firing;
 mod lease;
 mod local;
+mod metrics;
 mod orchestrator;
 mod progress;
 mod relay;
 mod reveal;
 mod rules;
+pub mod schedule;
 mod stop;
 #[cfg(test)]
 mod tests;
 mod worker;
 
+pub use lease::Book;
 pub use local::{Local, LocalConfig, run_local};
+pub use metrics::Metrics;
 pub use orchestrator::{Orchestrator, OrchestratorConfig};
 pub use progress::{Progress, ProgressSnapshot};
 pub use relay::relay_events;
 pub use reveal::{RevealKey, reveal};
 pub use rules::RuleCache;
 pub use stop::{Stop, StopSignal};
-pub use worker::{Worker, WorkerConfig, WorkerParts};
+pub use worker::{WindowLimits, Worker, WorkerConfig, WorkerParts};
 
+use std::sync::Arc;
+
+use domesday_model::ProcessId;
 use domesday_store::StoreError;
+
+/// Names each start of a process, and each lease after the first: random, so that none ever comes again.
+pub type NewId = Arc<dyn Fn() -> ProcessId + Send + Sync>;
 
 /// Why a service ended before it was asked to.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
     #[error(transparent)]
     Store(#[from] StoreError),
-    #[error("this process lost its lease: it was suspended or cut off for too long; start it again")]
+    #[error(
+        "this process lost its lease: it was suspended or cut off for too long; what it held is begun anew"
+    )]
     LeaseLost,
+    #[error("the lease cannot be renewed: {0}")]
+    LeaseRefused(Arc<StoreError>),
+    #[error("cannot start the heartbeat: {0}")]
+    Heartbeat(std::io::Error),
     #[error("cannot start the scan core: {0}")]
     Core(std::io::Error),
     #[error("the rule set of the job is not in the book, or this version cannot read it: {0}")]
     Rules(String),
+}
+
+impl ControlError {
+    /// Whether the same service may do better if it begins anew.
+    fn is_passing(&self) -> bool {
+        match self {
+            ControlError::LeaseLost => true,
+            ControlError::Store(error) => error.is_retryable(),
+            _ => false,
+        }
+    }
 }

@@ -4,14 +4,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use domesday_model::{MasterJobId, ProcessId};
-use domesday_store::{FanOutPolicy, MasterJob, Store, StoreError};
+use domesday_model::MasterJobId;
+use domesday_store::{FanOutPolicy, MasterJob, Profile, Store, StoreError};
 
-use crate::ControlError;
+use crate::lease::Book;
 use crate::orchestrator::{Orchestrator, OrchestratorConfig};
 use crate::relay::log_events;
 use crate::stop::{Stop, StopSignal};
-use crate::worker::{Worker, WorkerConfig, WorkerParts};
+use crate::worker::{WindowLimits, Worker, WorkerConfig, WorkerParts};
+use crate::{ControlError, NewId};
 
 const LEASE: Duration = Duration::from_secs(30);
 const REAP_INTERVAL: Duration = Duration::from_secs(5);
@@ -23,6 +24,8 @@ const STALL_THRESHOLD: Duration = Duration::from_secs(600);
 pub struct LocalConfig {
     /// The node group whose jobs to run.
     pub node_group: String,
+    /// Id of the key that the worker's scan core makes fingerprints with.
+    pub fingerprint_key: String,
     pub enumerators: usize,
     pub packets: usize,
 }
@@ -31,8 +34,8 @@ pub struct LocalConfig {
 pub struct Local {
     pub store: Arc<dyn Store>,
     pub parts: WorkerParts,
-    /// Names for this start of the orchestrator and the worker.
-    pub ids: (ProcessId, ProcessId),
+    /// Names the orchestrator and the worker of this start.
+    pub new_id: NewId,
     pub config: LocalConfig,
 }
 
@@ -41,8 +44,8 @@ pub async fn run_local(local: Local, master: MasterJobId, mut stop: Stop) -> Res
     let store = Arc::clone(&local.store);
     let (halt, halted) = StopSignal::new();
     let orchestrator = Orchestrator::new(
-        Arc::clone(&store),
-        local.ids.0,
+        Book::shared(Arc::clone(&store)),
+        Arc::clone(&local.new_id),
         OrchestratorConfig {
             node_group: local.config.node_group.clone(),
             lease: LEASE,
@@ -50,17 +53,23 @@ pub async fn run_local(local: Local, master: MasterJobId, mut stop: Stop) -> Res
             task_deadline: TASK_DEADLINE,
             stall_threshold: STALL_THRESHOLD,
             fan_out: FanOutPolicy { ready_low: local.config.packets as u32 },
+            profile: Profile::default(),
+            fires_schedules: false,
+            is_patient: false,
         },
+        Arc::default(),
     );
     let mut settled = orchestrator.settled();
     let worker = Worker::new(
-        Arc::clone(&store),
-        local.ids.1,
+        Book::shared(Arc::clone(&store)),
+        local.new_id,
         WorkerConfig {
             node_group: local.config.node_group,
             lease: LEASE,
-            enumerators: local.config.enumerators,
-            packets: local.config.packets,
+            enumerators: WindowLimits::fixed(local.config.enumerators),
+            packets: WindowLimits::fixed(local.config.packets),
+            profile: Profile { fingerprint_key: Some(local.config.fingerprint_key), ..Profile::default() },
+            is_patient: false,
         },
         local.parts,
     );

@@ -1,53 +1,103 @@
 //! The orchestrator: claims jobs of its node group, keeps their leases, executes their commands, fans
-//! their units out, reaps what dead workers left, and notices when a job is done.
+//! their units out, reaps what dead workers left, fires schedules, and notices when a job is done.
+//!
+//! One lease is one tenure; an orchestrator that lost its lease forgets what it owned and begins another
+//! under a new id. Leases are renewed by the heartbeat, whatever takes long here.
 //!
 //! Crash argument: it holds nothing that matters. Every change goes through a verb fenced by the job's
-//! version; an orchestrator that lost a job gets `LostLease`, forgets the job, and has changed nothing.
+//! version; an orchestrator that lost a job gets `LostLease`, forgets the job, and has changed nothing. A
+//! verb whose answer was lost shows in the next look at what the book says is owned.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use domesday_model::{JobId, JobStatus, MasterJobId, ProcessId};
-use domesday_store::{FanOutPolicy, FanOutReport, OwnedJob, Process, Role, Store, StoreError};
+use domesday_store::{
+    FanOutPolicy, FanOutReport, Load, OwnedJob, Process, Profile, ReapReport, Role, Store, StoreError,
+};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::ControlError;
-use crate::lease::renewal_interval;
+use crate::backoff::{Backoff, jitter};
+use crate::firing::fire_due;
+use crate::lease::{Book, Duty, Lease, Terms, renewal_interval};
+use crate::metrics::Metrics;
 use crate::relay::log_events;
 use crate::stop::Stop;
+use crate::{ControlError, NewId};
 
 /// Jobs one orchestrator owns at once, at most.
 const OWNED_MAX: usize = 64;
+/// Jobs claimed at once, so that others who woke up at the same time get some, too.
+const CLAIMS_PER_TURN: usize = 2;
+/// The least time between two turns that claim.
+const CLAIM_INTERVAL: Duration = Duration::from_millis(100);
+/// And so much more for each job that is owned already: whoever has fewer comes first.
+const CLAIM_INTERVAL_PER_JOB: Duration = Duration::from_millis(10);
 /// Rows one sweep deletes of each kind.
 const SWEEP_MAX: u32 = 10_000;
+/// The least time between two looks at what is owned and what is asked of it.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+/// How soon after a claim abandoned tasks are looked for: the job may be one that was taken over.
+const REAP_SOON: Duration = Duration::from_secs(1);
+/// Between two tenures, so that trouble that comes at once does not come in a tight loop.
+const TENURE_PAUSE: Duration = Duration::from_millis(200);
 
 #[derive(Clone, Debug)]
 pub struct OrchestratorConfig {
     pub node_group: String,
     pub lease: Duration,
-    /// How often to look for abandoned tasks, stalled sessions and commands of jobs without owner.
+    /// How often to look for abandoned tasks and stalled sessions.
     pub reap_interval: Duration,
     /// A running task without progress for this long is taken from its worker.
     pub task_deadline: Duration,
     /// A session without progress for this long is stalled.
     pub stall_threshold: Duration,
     pub fan_out: FanOutPolicy,
+    /// What the orchestrator says of itself.
+    pub profile: Profile,
+    /// Whether to start the jobs of schedules.
+    pub fires_schedules: bool,
+    /// Whether to wait for a book that does not answer, and to begin anew when the lease is lost. A process
+    /// whose user waits rather ends.
+    pub is_patient: bool,
 }
 
 pub struct Orchestrator {
-    store: Arc<dyn Store>,
-    id: ProcessId,
+    book: Book,
+    new_id: NewId,
     config: OrchestratorConfig,
-    owned: BTreeMap<JobId, OwnedJob>,
+    metrics: Arc<Metrics>,
     /// Counts jobs that ended or paused, for whoever waits for one.
     settled: watch::Sender<u64>,
 }
 
+/// What an orchestrator does with each heartbeat: renews the leases of all its jobs, in one statement.
+struct OrchestratorDuty {
+    lease: Duration,
+    metrics: Arc<Metrics>,
+}
+
+#[async_trait]
+impl Duty for OrchestratorDuty {
+    fn load(&self) -> Load {
+        let owned = u32::try_from(self.metrics.jobs_owned.get()).unwrap_or(u32::MAX);
+        Load { running: owned, ..Load::default() }
+    }
+
+    async fn beat(&self, store: &dyn Store, id: ProcessId) -> Result<(), StoreError> {
+        if self.metrics.jobs_owned.get() > 0 {
+            store.renew_jobs(id, self.lease).await?;
+        }
+        Ok(())
+    }
+}
+
 impl Orchestrator {
-    pub fn new(store: Arc<dyn Store>, id: ProcessId, config: OrchestratorConfig) -> Orchestrator {
-        Orchestrator { store, id, config, owned: BTreeMap::new(), settled: watch::channel(0).0 }
+    pub fn new(book: Book, new_id: NewId, config: OrchestratorConfig, metrics: Arc<Metrics>) -> Orchestrator {
+        Orchestrator { book, new_id, config, metrics, settled: watch::channel(0).0 }
     }
 
     /// Changes whenever a job of this orchestrator comes to rest.
@@ -56,104 +106,258 @@ impl Orchestrator {
     }
 
     /// Runs until asked to stop; the jobs it owned are free at once.
-    pub async fn run(mut self, mut stop: Stop) -> Result<(), ControlError> {
-        let process =
-            Process { id: self.id, role: Role::Orchestrator, node_group: self.config.node_group.clone() };
-        self.store.register(&process, self.config.lease).await?;
-        let ran = self.serve(&mut stop).await;
-        let released = self.store.release(Role::Orchestrator, self.id).await;
-        ran?;
-        Ok(released?)
+    pub async fn run(self, mut stop: Stop) -> Result<(), ControlError> {
+        loop {
+            match self.tenure(&mut stop).await {
+                Ok(()) => return Ok(()),
+                Err(error) if self.config.is_patient && error.is_passing() => {
+                    tracing::warn!(reason = %error, "tenure ended; beginning another");
+                }
+                Err(error) => return Err(error),
+            }
+            tokio::select! {
+                () = stop.asked() => return Ok(()),
+                () = tokio::time::sleep(jitter(TENURE_PAUSE)) => {}
+            }
+        }
+    }
+
+    /// From one lease's beginning to its end; everything owned under it is forgotten then.
+    async fn tenure(&self, stop: &mut Stop) -> Result<(), ControlError> {
+        let config = &self.config;
+        self.metrics.set_lease(config.lease);
+        self.metrics.jobs_owned.set(0);
+        let mut process = Process::new(ProcessId([0; 16]), Role::Orchestrator, config.node_group.clone());
+        process.profile = config.profile.clone();
+        let new_id = Arc::clone(&self.new_id);
+        let terms = Terms { process, lease: config.lease, is_patient: config.is_patient, new_id };
+        let duty = OrchestratorDuty { lease: config.lease, metrics: Arc::clone(&self.metrics) };
+        let begun = Lease::begin(&self.book, terms, Arc::new(duty), Arc::clone(&self.metrics), stop).await?;
+        let Some(lease) = begun else { return Ok(()) };
+        self.metrics.sessions.add(1);
+        tracing::info!(orchestrator_id = %lease.id, node_group = config.node_group, "tenure begun");
+        let mut tenure = Tenure::new(self, lease.id);
+        let served = tokio::select! {
+            served = tenure.serve(stop) => served,
+            // A verb that is dropped here is refused by its fence, or was in time.
+            error = lease.lost() => Err(error),
+        };
+        self.metrics.jobs_owned.set(0);
+        tracing::info!(orchestrator_id = %lease.id, "tenure ended");
+        lease.end().await;
+        served
+    }
+}
+
+/// What an orchestrator knows under one lease, and when it looks at what.
+struct Tenure<'a> {
+    services: &'a Orchestrator,
+    store: &'a dyn Store,
+    config: &'a OrchestratorConfig,
+    id: ProcessId,
+    owned: BTreeMap<JobId, OwnedJob>,
+    claim_at: Instant,
+    looked_at: Instant,
+    look_at: Instant,
+    reap_at: Instant,
+    fire_at: Instant,
+    /// Something was owned since the last reaping: there may be something to clean up.
+    is_busy: bool,
+}
+
+impl<'a> Tenure<'a> {
+    fn new(services: &'a Orchestrator, id: ProcessId) -> Tenure<'a> {
+        let now = Instant::now();
+        Tenure {
+            services,
+            store: services.book.store.as_ref(),
+            config: &services.config,
+            id,
+            owned: BTreeMap::new(),
+            claim_at: now,
+            looked_at: now,
+            look_at: now,
+            reap_at: now,
+            fire_at: now,
+            is_busy: true,
+        }
     }
 
     async fn serve(&mut self, stop: &mut Stop) -> Result<(), ControlError> {
         let mut changes = self.store.changes();
-        let (mut renew_at, mut reap_at) =
-            (Instant::now() + renewal_interval(self.config.lease), Instant::now());
+        let mut backoff = Backoff::default();
         while !stop.is_asked() {
             changes.mark_unchanged();
-            if Instant::now() >= renew_at {
-                self.renew().await?;
-                renew_at = Instant::now() + renewal_interval(self.config.lease);
-            }
-            if Instant::now() >= reap_at {
-                self.reap().await?;
-                reap_at = Instant::now() + self.config.reap_interval;
-            }
-            self.claim().await?;
-            self.advance().await?;
+            let wait_until = match self.turn().await {
+                Ok(()) => {
+                    backoff.reset();
+                    self.next_turn()
+                }
+                Err(error) if error.is_retryable() && self.config.is_patient => {
+                    self.services.metrics.store_errors.add(1);
+                    if backoff.is_worth_a_line() {
+                        tracing::warn!(orchestrator_id = %self.id, %error, "the book does not answer; trying again");
+                    }
+                    tokio::select! {
+                        () = stop.asked() => break,
+                        () = tokio::time::sleep(backoff.next()) => continue,
+                    }
+                }
+                Err(error) => return Err(error.into()),
+            };
             tokio::select! {
                 () = stop.asked() => {}
-                _ = changes.changed() => {}
-                () = tokio::time::sleep_until(renew_at.min(reap_at)) => {}
+                _ = changes.changed() => {
+                    let now = Instant::now();
+                    self.claim_at = self.claim_at.min(now + self.claim_pause());
+                    self.look_at = self.look_at.min(self.looked_at + LOOK_INTERVAL);
+                }
+                () = tokio::time::sleep_until(wait_until) => {}
             }
         }
         Ok(())
     }
 
-    /// Renews this process's lease and those of all its jobs; what is no longer its own is forgotten.
-    async fn renew(&mut self) -> Result<(), ControlError> {
-        if !self.store.renew(Role::Orchestrator, self.id, self.config.lease).await? {
-            return Err(ControlError::LeaseLost);
+    /// Does what is due. A verb that fails ends the turn; the next one looks at everything anew.
+    async fn turn(&mut self) -> Result<(), StoreError> {
+        if Instant::now() >= self.look_at {
+            self.look().await?;
         }
+        if Instant::now() >= self.reap_at {
+            self.reap().await?;
+        }
+        if self.config.fires_schedules && Instant::now() >= self.fire_at {
+            self.fire().await;
+        }
+        if Instant::now() >= self.claim_at {
+            self.claim().await?;
+        }
+        let advanced = self.advance().await;
+        self.services.metrics.jobs_owned.set(self.owned.len() as u64);
+        advanced
+    }
+
+    fn next_turn(&self) -> Instant {
+        let fire_at = if self.config.fires_schedules { self.fire_at } else { self.look_at };
+        self.look_at.min(self.reap_at).min(self.claim_at).min(fire_at)
+    }
+
+    /// The pause between two claims: jittered, and the longer the more is owned.
+    fn claim_pause(&self) -> Duration {
+        jitter(CLAIM_INTERVAL + CLAIM_INTERVAL_PER_JOB * u32::try_from(self.owned.len()).unwrap_or(u32::MAX))
+    }
+
+    /// What the book says is owned and what is asked of it. What is new here was claimed without an answer;
+    /// what is missing is someone else's.
+    async fn look(&mut self) -> Result<(), StoreError> {
+        self.store.execute_unowned_commands(&self.config.node_group).await?;
         let renewed = self.store.renew_jobs(self.id, self.config.lease).await?;
+        let known = std::mem::take(&mut self.owned);
         self.owned = renewed.into_iter().map(|job| (job.lease.job, job)).collect();
+        for job in known.keys().filter(|job| !self.owned.contains_key(job)) {
+            tracing::warn!(orchestrator_id = %self.id, job_id = %job, "job no longer owned");
+        }
+        for job in self.jobs() {
+            if !known.contains_key(&job.lease.job) {
+                self.resume_sessions(&job).await?;
+            }
+        }
+        self.looked_at = Instant::now();
+        self.look_at = self.looked_at + renewal_interval(self.config.lease);
         Ok(())
     }
 
-    async fn reap(&mut self) -> Result<(), ControlError> {
-        let group = &self.config.node_group.clone();
+    async fn reap(&mut self) -> Result<(), StoreError> {
+        self.reap_at = Instant::now() + self.config.reap_interval;
+        self.is_busy |= !self.owned.is_empty();
+        if !std::mem::take(&mut self.is_busy) {
+            return Ok(());
+        }
+        let group = &self.config.node_group;
         let reaped = self.store.reap_tasks(group, self.config.task_deadline).await?;
-        if reaped != domesday_store::ReapReport::default() {
-            tracing::info!(?reaped, "tasks of ended workers");
+        if reaped != ReapReport::default() {
+            self.services.metrics.reaped(&reaped);
+            tracing::info!(orchestrator_id = %self.id, ?reaped, "tasks of ended workers");
         }
         let stalled = self.store.reap_sessions(group, self.config.stall_threshold).await?;
         if stalled > 0 {
-            tracing::warn!(stalled, "sessions without progress; resuming them");
+            tracing::warn!(orchestrator_id = %self.id, stalled, "sessions without progress; resuming them");
             for job in self.jobs() {
                 self.resume_sessions(&job).await?;
             }
         }
-        self.store.execute_unowned_commands(group).await?;
         self.store.sweep(SWEEP_MAX).await?;
-        log_events(self.store.as_ref()).await?;
+        log_events(self.store).await?;
         Ok(())
     }
 
-    async fn claim(&mut self) -> Result<(), ControlError> {
-        while self.owned.len() < OWNED_MAX {
+    /// Trouble with schedules is no reason to leave jobs alone.
+    async fn fire(&mut self) {
+        let at_most = renewal_interval(self.config.lease);
+        let pause = match fire_due(self.store, &self.services.metrics).await {
+            Ok(pause) => pause.map_or(at_most, |pause| pause.min(at_most)),
+            Err(error) => {
+                self.services.metrics.store_errors.add(1);
+                tracing::warn!(orchestrator_id = %self.id, %error, "schedules were not looked at");
+                at_most
+            }
+        };
+        self.fire_at = Instant::now() + pause;
+    }
+
+    async fn claim(&mut self) -> Result<(), StoreError> {
+        self.claim_at = Instant::now() + renewal_interval(self.config.lease);
+        for _ in 0..CLAIMS_PER_TURN {
+            if self.owned.len() >= OWNED_MAX {
+                break;
+            }
             let claimed = self.store.claim_job(self.id, &self.config.node_group, self.config.lease).await?;
-            let Some(job) = claimed else { break };
-            tracing::info!(job_id = %job.lease.job, status = %job.status, "job claimed");
+            let Some(job) = claimed else { return Ok(()) };
+            tracing::info!(orchestrator_id = %self.id, job_id = %job.lease.job, status = %job.status, "job claimed");
+            self.services.metrics.jobs_claimed.add(1);
             self.owned.insert(job.lease.job, job.clone());
+            // The heartbeat keeps it from now on.
+            self.services.metrics.jobs_owned.set(self.owned.len() as u64);
+            self.reap_at = self.reap_at.min(Instant::now() + REAP_SOON);
             self.resume_sessions(&job).await?;
         }
+        // There may be more.
+        self.claim_at = Instant::now() + self.claim_pause();
         Ok(())
     }
 
     /// A new owner resumes the sessions there are, and starts the others.
-    async fn resume_sessions(&mut self, job: &OwnedJob) -> Result<(), ControlError> {
+    async fn resume_sessions(&mut self, job: &OwnedJob) -> Result<(), StoreError> {
         if job.status != JobStatus::Running {
             return Ok(());
         }
         let started = self.store.start_sessions(&job.lease).await;
+        if let Err(error) = &started
+            && error.is_retryable()
+        {
+            // Not known: the next look finds it as a new one, and comes back here.
+            self.owned.remove(&job.lease.job);
+            self.look_at = Instant::now();
+        }
         self.keep_or_forget(job.lease.job, started.map(|_| ()))
     }
 
-    /// Does for each job what its state asks for.
-    async fn advance(&mut self) -> Result<(), ControlError> {
+    /// Does for each job what its state asks for. Trouble with one does not hold up the others.
+    async fn advance(&mut self) -> Result<(), StoreError> {
+        let mut advanced = Ok(());
         for job in self.jobs() {
             let id = job.lease.job;
-            let advanced = self.advance_one(job).await;
-            self.keep_or_forget(id, advanced)?;
+            let one = self.advance_one(job).await;
+            advanced = advanced.and(self.keep_or_forget(id, one));
         }
-        Ok(())
+        advanced
     }
 
     async fn advance_one(&mut self, mut job: OwnedJob) -> Result<(), StoreError> {
         if !job.pending.is_empty()
             && let Some(changed) = self.store.execute_commands(&job.lease).await?
         {
+            tracing::info!(orchestrator_id = %self.id, job_id = %job.lease.job, status = %changed.status, "commands executed");
             self.owned.insert(changed.lease.job, changed.clone());
             job = changed;
         }
@@ -162,6 +366,7 @@ impl Orchestrator {
                 let report = self.store.fan_out(&job.lease, self.config.fan_out).await?;
                 // What was just fanned out is open: asking whether the job is done can wait.
                 if report != FanOutReport::default() {
+                    self.services.metrics.fanned_out(&report);
                     return Ok(());
                 }
                 self.store.complete_job(&job.lease).await?
@@ -175,27 +380,32 @@ impl Orchestrator {
     }
 
     fn rest(&mut self, job: JobId, master: MasterJobId, status: JobStatus) {
-        tracing::info!(job_id = %job, %master, %status, "job at rest");
+        tracing::info!(orchestrator_id = %self.id, job_id = %job, %master, %status, "job at rest");
         self.owned.remove(&job);
-        self.settled.send_modify(|count| *count += 1);
+        self.is_busy = true;
+        self.services.settled.send_modify(|count| *count += 1);
     }
 
     fn jobs(&self) -> Vec<OwnedJob> {
         self.owned.values().cloned().collect()
     }
 
-    fn keep_or_forget(&mut self, job: JobId, outcome: Result<(), StoreError>) -> Result<(), ControlError> {
+    fn keep_or_forget(&mut self, job: JobId, outcome: Result<(), StoreError>) -> Result<(), StoreError> {
         match outcome {
+            // Someone else's, or this one's under another version: its own last change, whose answer was lost.
             Err(StoreError::LostLease(_)) => {
-                tracing::warn!(job_id = %job, "job taken over by another orchestrator");
+                self.services.metrics.writes_refused.add(1);
+                tracing::warn!(orchestrator_id = %self.id, job_id = %job, "job changed by another; looking again");
                 self.owned.remove(&job);
+                self.look_at = self.look_at.min(Instant::now() + LOOK_INTERVAL);
+                self.services.settled.send_modify(|count| *count += 1);
                 Ok(())
             }
-            Err(error) if error.is_retryable() => {
-                tracing::warn!(job_id = %job, %error, "will look again");
-                Ok(())
+            Err(error) => {
+                tracing::debug!(orchestrator_id = %self.id, job_id = %job, %error, "not advanced");
+                Err(error)
             }
-            outcome => Ok(outcome?),
+            Ok(()) => Ok(()),
         }
     }
 }

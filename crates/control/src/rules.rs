@@ -16,6 +16,8 @@ const CACHED_MAX: usize = 16;
 #[derive(Default)]
 pub struct RuleCache {
     cached: Mutex<Cached>,
+    /// Held while a set is read: the packets of a new job all ask for it at once, and one reading is enough.
+    reading: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
@@ -28,7 +30,7 @@ impl RuleCache {
     /// A cache that has this set already, and need not read it back from the book.
     pub fn with(rules: Arc<RuleSet>) -> RuleCache {
         let cached = Cached { rules: [(rules.hash(), rules)].into(), ..Cached::default() };
-        RuleCache { cached: Mutex::new(cached) }
+        RuleCache { cached: Mutex::new(cached), ..RuleCache::default() }
     }
 
     /// The form in which a rule set travels: its sources, as JSON.
@@ -38,6 +40,11 @@ impl RuleCache {
         serde_json::json!(sources).to_string()
     }
 
+    /// A rule set as the book has it.
+    pub async fn stored(store: &dyn Store, hash: RuleSetHash) -> Result<RuleSet, ControlError> {
+        read(store, hash).await
+    }
+
     /// The scanner of a rule set that reports from `floor` on.
     pub(crate) async fn scanner(
         &self,
@@ -45,8 +52,12 @@ impl RuleCache {
         hash: RuleSetHash,
         floor: Score,
     ) -> Result<Arc<Scanner>, ControlError> {
-        if let Some(scanner) = self.lock().scanners.get(&(hash, floor)) {
-            return Ok(Arc::clone(scanner));
+        if let Some(scanner) = self.ready(hash, floor) {
+            return Ok(scanner);
+        }
+        let _reading = self.reading.lock().await;
+        if let Some(scanner) = self.ready(hash, floor) {
+            return Ok(scanner);
         }
         let known = self.lock().rules.get(&hash).cloned();
         let rules = match known {
@@ -59,8 +70,12 @@ impl RuleCache {
             *cached = Cached::default();
         }
         cached.rules.insert(hash, rules);
-        // The first one stays: what threads keep of a scanner between chunks is of use to that one only.
-        Ok(Arc::clone(cached.scanners.entry((hash, floor)).or_insert(scanner)))
+        cached.scanners.insert((hash, floor), Arc::clone(&scanner));
+        Ok(scanner)
+    }
+
+    fn ready(&self, hash: RuleSetHash, floor: Score) -> Option<Arc<Scanner>> {
+        self.lock().scanners.get(&(hash, floor)).cloned()
     }
 
     fn lock(&self) -> MutexGuard<'_, Cached> {

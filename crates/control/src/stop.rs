@@ -20,6 +20,10 @@ impl StopSignal {
         self.0.send_replace(true);
     }
 
+    pub(crate) fn is_asked(&self) -> bool {
+        *self.0.borrow()
+    }
+
     pub fn listen(&self) -> Stop {
         Stop(self.0.subscribe())
     }
@@ -28,6 +32,11 @@ impl StopSignal {
 impl Stop {
     pub fn is_asked(&self) -> bool {
         *self.0.borrow()
+    }
+
+    /// The same, and also once nobody holds the signal any more: for those whose owner may just go.
+    pub(crate) async fn asked_or_gone(&mut self) {
+        let _ = self.0.wait_for(|asked| *asked).await;
     }
 
     /// Returns once the stop is asked for. A signal that nobody holds any more can never be given.

@@ -1,6 +1,8 @@
 //! The services on a real book in a temporary folder, with a connector whose listings can be made to
 //! stop, fail or panic at a chosen place.
 
+mod fleet;
+
 use std::collections::BTreeMap;
 use std::io::Cursor;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,19 +19,22 @@ use domesday_model::{
 use domesday_scheduler::{CoreConfig, ObjectError, OpenObject, ScanCore};
 use domesday_store::clock::ManualClock;
 use domesday_store::sqlite::{Fault, Options, SqliteStore, Stage, WriteHook};
-use domesday_store::{FanOutPolicy, MasterJob, NewMasterJob, OccurrenceFilter, Process, Role, Store};
+use domesday_store::{
+    FanOutPolicy, MasterJob, NewMasterJob, OccurrenceFilter, Process, Profile, Role, Store,
+};
 use tempfile::TempDir;
 
 use crate::worker::EXCLUSION_MAX;
 use crate::{
-    ControlError, Local, LocalConfig, Orchestrator, OrchestratorConfig, RuleCache, Stop, StopSignal, Worker,
-    WorkerConfig, WorkerParts, run_local,
+    Book, ControlError, Local, LocalConfig, Metrics, NewId, Orchestrator, OrchestratorConfig, RuleCache,
+    Stop, StopSignal, WindowLimits, Worker, WorkerConfig, WorkerParts, run_local,
 };
 
 const GROUP: &str = "group";
 const MASTER: MasterJobId = MasterJobId([7; 16]);
 const REQUEST: [u8; 16] = [1; 16];
 const KIND: &str = "fake";
+const FINGERPRINT_KEY: &str = "key";
 /// In two parts, so that this file has no key.
 const KEY: &str = concat!("AKIA", "Q3EGRT7XWZLPB5NM");
 const LEASE: Duration = Duration::from_secs(30);
@@ -44,6 +49,8 @@ enum Mishap {
     Stop(StopSignal),
     Fail,
     Panic,
+    /// Says that it is there, and waits to be let go.
+    Hold(StopSignal, Stop),
 }
 
 /// A tree in memory: folders with names, and one key in every object.
@@ -150,6 +157,10 @@ impl Listing for FakeListing {
                     detail: "disk trouble".into(),
                 });
             }
+            Some(Mishap::Hold(reached, mut release)) => {
+                reached.stop();
+                release.asked().await;
+            }
             Some(Mishap::Panic) => panic!("the listing of the test panics"),
             None => {}
         }
@@ -168,6 +179,8 @@ fn new_job(id: MasterJobId, rules: &RuleSet) -> NewMasterJob {
         id,
         request_key: REQUEST,
         description: "test".into(),
+        template: None,
+        priority: 0,
         configuration: JobConfiguration {
             datasources: vec![DatasourceSpec {
                 name: "source".into(),
@@ -175,10 +188,12 @@ fn new_job(id: MasterJobId, rules: &RuleSet) -> NewMasterJob {
                 node_group: GROUP.into(),
                 configuration: serde_json::Value::Null,
                 concurrency_limit: None,
+                worker_label: None,
+                credential: None,
             }],
             rule_set: rules.hash().to_string(),
             options: ScanOptions::default(),
-            fingerprint_key: "key".into(),
+            fingerprint_key: FINGERPRINT_KEY.into(),
         },
     }
 }
@@ -190,7 +205,8 @@ struct Bench {
     rules: Arc<RuleSet>,
     core: Arc<ScanCore>,
     fake: Arc<Fake>,
-    starts: AtomicUsize,
+    starts: Arc<AtomicUsize>,
+    metrics: Arc<Metrics>,
 }
 
 impl Bench {
@@ -201,7 +217,7 @@ impl Bench {
         store.put_rule_set(rules.hash(), &RuleCache::text(&rules)).await.unwrap();
         store.submit(new_job(MASTER, &rules)).await.unwrap();
         let core = Arc::new(ScanCore::new(CoreConfig::for_threads(1), FingerprintKey::new([9; 32])).unwrap());
-        Bench { _folder: folder, store, rules, core, fake, starts: AtomicUsize::new(0) }
+        Bench { _folder: folder, store, rules, core, fake, starts: Arc::default(), metrics: Arc::default() }
     }
 
     fn store(&self) -> Arc<dyn Store> {
@@ -209,7 +225,12 @@ impl Bench {
     }
 
     fn process(&self) -> ProcessId {
-        ProcessId([self.starts.fetch_add(1, Ordering::SeqCst) as u8 + 1; 16])
+        (self.new_id())()
+    }
+
+    fn new_id(&self) -> NewId {
+        let starts = Arc::clone(&self.starts);
+        Arc::new(move || ProcessId((starts.fetch_add(1, Ordering::SeqCst) as u128 + 1).to_be_bytes()))
     }
 
     async fn run(&self, stop: Stop) -> Result<MasterJob, ControlError> {
@@ -221,8 +242,13 @@ impl Bench {
             store: self.store(),
             // Without rules, so that they come from the book.
             parts: self.parts(RuleCache::default()),
-            ids: (self.process(), self.process()),
-            config: LocalConfig { node_group: GROUP.into(), enumerators: 2, packets: 2 },
+            new_id: self.new_id(),
+            config: LocalConfig {
+                node_group: GROUP.into(),
+                fingerprint_key: FINGERPRINT_KEY.into(),
+                enumerators: 2,
+                packets: 2,
+            },
         };
         run_local(local, master, stop).await
     }
@@ -234,6 +260,7 @@ impl Bench {
             core: Arc::clone(&self.core),
             rules,
             progress: Arc::default(),
+            metrics: Arc::clone(&self.metrics),
         }
     }
 
@@ -245,18 +272,36 @@ impl Bench {
             task_deadline: LEASE,
             stall_threshold: LEASE,
             fan_out: FanOutPolicy { ready_low: 2 },
+            profile: Profile::default(),
+            fires_schedules: false,
+            is_patient: true,
         };
-        Orchestrator::new(self.store(), self.process(), config)
+        self.orchestrator_of(config)
+    }
+
+    fn orchestrator_of(&self, config: OrchestratorConfig) -> Orchestrator {
+        Orchestrator::new(Book::shared(self.store()), self.new_id(), config, Arc::default())
     }
 
     fn worker(&self) -> Worker {
-        let config = WorkerConfig { node_group: GROUP.into(), lease: LEASE, enumerators: 1, packets: 1 };
-        Worker::new(
-            self.store(),
-            self.process(),
-            config,
-            self.parts(RuleCache::with(Arc::clone(&self.rules))),
-        )
+        self.worker_with(LEASE)
+    }
+
+    fn worker_with(&self, lease: Duration) -> Worker {
+        self.worker_of(lease, WindowLimits::fixed(1))
+    }
+
+    fn worker_of(&self, lease: Duration, packets: WindowLimits) -> Worker {
+        let config = WorkerConfig {
+            node_group: GROUP.into(),
+            lease,
+            enumerators: WindowLimits::fixed(1),
+            packets,
+            profile: Profile { fingerprint_key: Some(FINGERPRINT_KEY.into()), ..Profile::default() },
+            is_patient: true,
+        };
+        let parts = self.parts(RuleCache::with(Arc::clone(&self.rules)));
+        Worker::new(Book::shared(self.store()), self.new_id(), config, parts)
     }
 
     async fn status(&self) -> JobStatus {
@@ -382,7 +427,7 @@ async fn others_take_over_when_leases_run_out() {
         assert!(gone.await.unwrap_err().is_cancelled());
     }
 
-    let other = Process { id: bench.process(), role: Role::Orchestrator, node_group: GROUP.into() };
+    let other = Process::new(bench.process(), Role::Orchestrator, GROUP);
     bench.store.register(&other, LEASE).await.unwrap();
     let early = bench.store.claim_job(other.id, GROUP, LEASE).await.unwrap();
     assert_eq!(early, None, "the first one's lease has not run out");
@@ -424,7 +469,7 @@ async fn a_service_that_fails_ends_the_run() {
 /// Results whose answers are lost, although they were written, are not written twice.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lost_answer_is_read_back() {
-    for verb in ["complete_classification", "complete_enumeration"] {
+    for verb in ["complete_classifications", "complete_enumeration"] {
         let fake = Fake::new(&[("a", 2_500)], ResumePolicy::ExcludeStaged);
         let options =
             Options { hook: Some(Box::new(Broken(verb, Stage::AfterCommit))), ..Options::default() };
@@ -442,7 +487,7 @@ async fn a_job_in_any_state_gives_way_to_a_new_one() {
         let bench = Bench::new(fake, Options::default()).await;
         let store = &bench.store;
         if state != JobStatus::Queued {
-            let gone = Process { id: bench.process(), role: Role::Orchestrator, node_group: GROUP.into() };
+            let gone = Process::new(bench.process(), Role::Orchestrator, GROUP);
             store.register(&gone, LEASE).await.unwrap();
             let mut job = store.claim_job(gone.id, GROUP, LEASE).await.unwrap().unwrap();
             if state != JobStatus::Running {

@@ -62,7 +62,34 @@ pub struct DatasourceSpec {
     /// The connector's own configuration; the connector validates it.
     pub configuration: serde_json::Value,
     /// Tasks of this source that may run at once across the fleet; `None` leaves it to the workers.
+    #[serde(default)]
     pub concurrency_limit: Option<u32>,
+    /// Only workers with this label (`host=nas1`) read it: a source that not every host reaches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker_label: Option<String>,
+    /// Where the secret is that opens it (`env:NAME`, `file:PATH`); resolved by the worker, at run time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credential: Option<String>,
+}
+
+impl DatasourceSpec {
+    /// A source that every worker of the group may read, and that needs no secret.
+    pub fn new(
+        name: impl Into<String>,
+        kind: impl Into<String>,
+        node_group: impl Into<String>,
+        configuration: serde_json::Value,
+    ) -> DatasourceSpec {
+        DatasourceSpec {
+            name: name.into(),
+            kind: kind.into(),
+            node_group: node_group.into(),
+            configuration,
+            concurrency_limit: None,
+            worker_label: None,
+            credential: None,
+        }
+    }
 }
 
 /// What decides which findings a scan produces, beside the rules and the data sources.

@@ -14,6 +14,7 @@ pub mod record;
 pub mod session;
 pub mod state;
 pub mod task;
+pub mod template;
 
 pub use finding::{Category, FindingDraft, Level, Location, NestedStep, Position, Score, Span};
 pub use fingerprint::{Fingerprint, FingerprintKey};
@@ -29,3 +30,4 @@ pub use record::{RecordKind, UnitRecord, VersionMarks};
 pub use session::ResumePolicy;
 pub use state::{BatchStatus, IllegalTransition, JobStatus, SessionStatus, TaskStatus, UnitStatus};
 pub use task::{TaskPayload, TaskType, UnitRange};
+pub use template::{MissedFirings, ScanTemplate, Schedule, TemplateRules};

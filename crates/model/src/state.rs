@@ -60,7 +60,8 @@ macro_rules! machine {
 }
 
 machine! {
-    /// A child job. PAUSING and CANCELLING are the times in which workers let go of its tasks.
+    /// A child job. PAUSING and CANCELLING are the times in which workers let go of its tasks. An ended job
+    /// is queued again only by `task retry`.
     JobStatus ("job") {
         Queued = "QUEUED" => [Running, Cancelling];
         Running = "RUNNING" => [Completed, PartiallyCompleted, Failed, Pausing, Cancelling];
@@ -69,8 +70,8 @@ machine! {
         Cancelling = "CANCELLING" => [Cancelled];
         Cancelled = "CANCELLED" => [];
         Completed = "COMPLETED" => [];
-        PartiallyCompleted = "PARTIALLY_COMPLETED" => [];
-        Failed = "FAILED" => [];
+        PartiallyCompleted = "PARTIALLY_COMPLETED" => [Queued];
+        Failed = "FAILED" => [Queued];
     }
 }
 
@@ -117,9 +118,10 @@ machine! {
 }
 
 impl JobStatus {
-    /// Nothing more will happen to this job.
+    /// Nothing more will happen to this job of itself.
     pub fn is_final(self) -> bool {
-        self.successors().is_empty()
+        use JobStatus::{Cancelled, Completed, Failed, PartiallyCompleted};
+        matches!(self, Cancelled | Completed | PartiallyCompleted | Failed)
     }
 
     /// The status of a master job one of whose child jobs has this status, and another `other`: open

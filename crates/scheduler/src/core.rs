@@ -111,6 +111,11 @@ impl ScanCore {
         &self.shared
     }
 
+    /// How many threads scan.
+    pub fn threads(&self) -> usize {
+        self.threads.len()
+    }
+
     pub fn frontier(&self) -> &Arc<ObjectFrontier> {
         &self.shared.frontier
     }

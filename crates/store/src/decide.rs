@@ -1,6 +1,8 @@
 //! What follows from what the book says: decisions about jobs, sessions and tasks, the same for every
 //! backend. Pure; a backend reads, asks here, and writes the answer in the same transaction.
 
+use std::collections::{BTreeMap, HashSet};
+
 use domesday_model::{
     ClaimId, Command, DatasourceId, EnumerationSessionId, JobConfiguration, JobId, JobStatus, Location,
     MasterJobId, ObjectKey, ObjectReport, ObjectStatus, Reason, RecordKind, SessionStatus, TaskId,
@@ -17,8 +19,16 @@ type Result<T> = std::result::Result<T, StoreError>;
 const SPLIT_AFTER_ABANDONMENTS: i64 = 2;
 /// A task of one object or container abandoned this often is given up as a named failure.
 const POISON_AFTER_ABANDONMENTS: i64 = 5;
+/// And this often if its worker never held it alone.
+const POISON_IN_COMPANY_AFTER_ABANDONMENTS: i64 = 12;
 /// What the halves of a split task start with: the next time their worker ends, they are split again.
 const ABANDONMENTS_AFTER_SPLIT: i64 = SPLIT_AFTER_ABANDONMENTS - 1;
+
+/// Between the times at which tasks that a worker left behind together are given out again; doubled with each
+/// further time.
+const APART_MS: i64 = 500;
+/// Doublings of it, at most.
+const APART_DOUBLINGS_MAX: i64 = 8;
 
 // ── jobs ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -198,12 +208,19 @@ impl Claimed {
                 name: spec.name.clone(),
                 kind: spec.kind.clone(),
                 configuration: spec.configuration.clone(),
+                credential: spec.credential.clone(),
             },
             rule_set: job.rule_set.parse().map_err(|_| damaged("rule set hash"))?,
             options: job.options.clone(),
             failures: self.failures,
         })
     }
+}
+
+/// Completions with their places, without those whose claim came before: a claim completes its task once.
+pub(crate) fn first_of_claims(completions: &[Completion]) -> Vec<(usize, &Completion)> {
+    let mut seen = HashSet::with_capacity(completions.len());
+    completions.iter().enumerate().filter(|(_, completion)| seen.insert(completion.claim)).collect()
 }
 
 /// What a task of this type works through.
@@ -226,25 +243,58 @@ pub(crate) struct Abandoned {
     pub priority: i64,
     pub payload: TaskPayload,
     pub abandonments: i64,
+    /// The bytes of its worker's id; none when it had none.
+    pub worker: Vec<u8>,
 }
 
 /// What becomes of an abandoned task.
 pub(crate) enum Fate {
-    Returned,
+    /// To be claimed again, so many milliseconds from now.
+    Returned { wait_ms: i64 },
     /// Two tasks take its place.
     Split([NewTask; 2]),
     /// Its one object or container becomes a named failure, and the task is done.
     Poisoned,
 }
 
+/// What becomes of abandoned tasks, in their order. Of several that one worker left behind together, nobody
+/// knows which one ended it: those that cannot be split are not given up, and each is given out at a time of its
+/// own, the later, the more often it happened, until the one that does it is alone with a worker, and again after
+/// the others had their turn. A task that was there every time, however far apart, is the one.
+pub(crate) fn fates(abandoned: &[Abandoned]) -> Vec<Fate> {
+    // Of each worker: the tasks it left behind, and how many of them are to wait.
+    let mut left: BTreeMap<&[u8], (i64, i64)> = BTreeMap::new();
+    for task in abandoned {
+        left.entry(&task.worker).or_default().0 += 1;
+    }
+    let fate = |task: &Abandoned| match left.get_mut(task.worker.as_slice()) {
+        Some((together, waiting)) if task.is_suspect(*together == 1) => {
+            let doublings = (task.abandonments + 1 - SPLIT_AFTER_ABANDONMENTS).min(APART_DOUBLINGS_MAX);
+            *waiting += 1;
+            Fate::Returned { wait_ms: *waiting * (APART_MS << doublings) }
+        }
+        _ => task.fate(),
+    };
+    abandoned.iter().map(fate).collect()
+}
+
 impl Abandoned {
-    pub fn fate(&self) -> Fate {
-        let times = self.abandonments + 1;
-        let halves = if times >= SPLIT_AFTER_ABANDONMENTS { self.payload.split() } else { None };
-        match halves {
+    /// Whether it may be what ended its worker, no half of it can be ruled out, and it is not certain either.
+    fn is_suspect(&self, was_alone: bool) -> bool {
+        let certain =
+            if was_alone { POISON_AFTER_ABANDONMENTS } else { POISON_IN_COMPANY_AFTER_ABANDONMENTS };
+        (SPLIT_AFTER_ABANDONMENTS..certain).contains(&(self.abandonments + 1))
+            && self.payload.split().is_none()
+    }
+
+    /// For a task that is no suspect.
+    fn fate(&self) -> Fate {
+        if self.abandonments + 1 < SPLIT_AFTER_ABANDONMENTS {
+            return Fate::Returned { wait_ms: 0 };
+        }
+        match self.payload.split() {
             Some((first, second)) => Fate::Split([first, second].map(|payload| self.half(payload))),
-            None if times >= POISON_AFTER_ABANDONMENTS => Fate::Poisoned,
-            None => Fate::Returned,
+            None => Fate::Poisoned,
         }
     }
 
@@ -267,8 +317,8 @@ impl Abandoned {
     }
 
     /// What a poisoned task's failure says.
-    pub fn poisoned_detail() -> String {
-        format!("given up after it ended its worker {POISON_AFTER_ABANDONMENTS} times")
+    pub fn poisoned_detail(&self) -> String {
+        format!("given up after it ended its worker {} times", self.abandonments + 1)
     }
 }
 

@@ -19,6 +19,11 @@ pub enum StoreError {
         "task {task}: a batch begins at {found}, where {expected} comes next; nothing of it was written: give the task back"
     )]
     Gap { task: TaskId, expected: i64, found: i64 },
+    /// Completing it would leave a container that nobody lists to its end. Nothing was written.
+    #[error(
+        "task {0} has a container that is listed in part: commit it, or give the task back; nothing was written"
+    )]
+    OpenUnit(TaskId),
     #[error(
         "the state folder {0} is in use by another process (pid {1}); wait for it, or use another --state"
     )]
@@ -32,15 +37,25 @@ pub enum StoreError {
     #[error("the state folder cannot be written ({0}): make it writable, or use another --state")]
     ReadOnly(String),
     #[error(
-        "the book was written by a newer version (schema {found}, this version knows {known}): use that version, or another --state"
+        "the book was written by a newer version (schema {found}, this version knows {known}): use that version, or another --state or --store"
     )]
     NewerSchema { found: i64, known: i64 },
     #[error(
-        "migration {version} of the book differs from the one this version has ({name}): the book was made by a changed build; use another --state"
+        "migration {version} of the book differs from the one this version has ({name}): the book was made by a changed build; use another --state or --store"
     )]
     ChangedMigration { version: i64, name: String },
+    #[error(
+        "the database has schema {found}, and this version needs {known}: run `domesday db migrate` as its owner"
+    )]
+    OlderSchema { found: i64, known: i64 },
     #[error("there is no book in {0}: run a scan with this --state first")]
     NoBook(String),
+    #[error("there is already a {kind} `{name}`: use another name, or edit that one")]
+    Exists { kind: &'static str, name: String },
+    #[error("there is no {kind} `{name}`")]
+    Missing { kind: &'static str, name: String },
+    #[error("the {kind} `{name}` is in use: {by}")]
+    InUse { kind: &'static str, name: String, by: String },
     #[error(transparent)]
     Illegal(#[from] IllegalTransition),
     #[error("the book is damaged: {0}")]

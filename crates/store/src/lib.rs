@@ -7,11 +7,13 @@
 //! engine.
 
 pub mod clock;
+mod configured;
 mod decide;
 mod error;
 mod fan_out;
 mod hook;
 pub mod migrate;
+mod operated;
 mod packing;
 pub mod postgres;
 mod reports;

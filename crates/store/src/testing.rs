@@ -13,6 +13,7 @@ use crate::verbs::Store;
 
 pub(crate) const GROUP: &str = "main";
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
+pub(crate) const KEY: &str = "0a1b2c3d";
 pub(crate) const MASTER: MasterJobId = MasterJobId([1; 16]);
 
 /// What every test submits: one source, one job.
@@ -23,14 +24,29 @@ pub(crate) fn request(id: MasterJobId) -> NewMasterJob {
         node_group: GROUP.to_owned(),
         configuration: serde_json::json!({}),
         concurrency_limit: None,
+        worker_label: None,
+        credential: None,
     };
     let configuration = JobConfiguration {
         datasources: vec![source],
         rule_set: RuleSetHash([0; 16]).to_string(),
         options: ScanOptions::default(),
-        fingerprint_key: "0a1b2c3d".to_owned(),
+        fingerprint_key: KEY.to_owned(),
     };
-    NewMasterJob { id, request_key: [0; 16], description: "a job".to_owned(), configuration }
+    NewMasterJob {
+        id,
+        request_key: [0; 16],
+        description: "a job".to_owned(),
+        template: None,
+        priority: 0,
+        configuration,
+    }
+}
+
+/// A process with the key of [`request`]'s jobs.
+pub(crate) fn process(id: ProcessId, role: Role) -> Process {
+    let profile = Profile { fingerprint_key: Some(KEY.to_owned()), ..Profile::default() };
+    Process { profile, ..Process::new(id, role, GROUP) }
 }
 
 pub(crate) fn files(prefix: &str, count: usize) -> Vec<UnitRecord> {
@@ -52,7 +68,7 @@ pub(crate) fn listed(key: &str, records: Vec<UnitRecord>) -> UnitListing {
 pub(crate) async fn root(store: &dyn Store) -> (JobLease, ProcessId, Claim) {
     let (orchestrator, worker) = (ProcessId([2; 16]), ProcessId([3; 16]));
     for (id, role) in [(orchestrator, Role::Orchestrator), (worker, Role::Worker)] {
-        store.register(&Process { id, role, node_group: GROUP.to_owned() }, LEASE).await.unwrap();
+        store.register(&process(id, role), LEASE).await.unwrap();
     }
     store.submit(request(MASTER)).await.unwrap();
     let lease = store.claim_job(orchestrator, GROUP, LEASE).await.unwrap().unwrap().lease;
@@ -62,6 +78,11 @@ pub(crate) async fn root(store: &dyn Store) -> (JobLease, ProcessId, Claim) {
 
 pub(crate) async fn claim(store: &dyn Store, worker: ProcessId, task_type: TaskType) -> Claim {
     store.claim_tasks(worker, GROUP, task_type, 1).await.unwrap()[0].claim
+}
+
+/// The task of this claim, done without a result.
+pub(crate) fn completion(claim: Claim) -> Completion {
+    Completion { claim, first_sequence: 0, batch: ResultBatch::default(), totals: TaskTotals::default() }
 }
 
 /// Each statement of the files is named once, and named in a source.

@@ -4,7 +4,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use domesday_model::{
-    Command, JobConfiguration, JobStatus, Location, NestedStep, ObjectKey, ObjectStatus, Reason,
+    Command, JobConfiguration, JobStatus, Location, NestedStep, ObjectKey, ObjectStatus, Reason, RuleSetHash,
     SessionStatus, TaskPayload, TaskType, UnitStatus,
 };
 use serde::Serialize;
@@ -64,6 +64,11 @@ pub(crate) fn commands(text: &str) -> Result<Vec<Command>> {
 
 pub(crate) fn configuration(text: &str) -> Result<JobConfiguration> {
     from_json(text, "job configuration")
+}
+
+/// The rule set that a job's configuration pins.
+pub(crate) fn rule_set_of(configuration_text: &str) -> Result<RuleSetHash> {
+    configuration(configuration_text)?.rule_set.parse().map_err(|_| damaged("rule set"))
 }
 
 pub(crate) fn location(key: Vec<u8>, nested: &[u8]) -> Result<Location> {

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use domesday_model::{Command, JobStatus, MasterJobId, ProcessId, RuleSetHash, TaskType, UnitId};
+use domesday_model::{
+    Command, DatasourceSpec, JobId, JobStatus, MasterJobId, ProcessId, RuleSetHash, ScanTemplate, TaskId,
+    TaskType, UnitId,
+};
 
 use crate::error::StoreError;
 use crate::types::*;
@@ -25,14 +28,47 @@ pub trait Store: Send + Sync {
     async fn unfinished(&self, request_key: [u8; 16]) -> Result<Option<MasterJob>>;
     /// Notes that the user has had the report of an ended job.
     async fn mark_reported(&self, master: MasterJobId) -> Result<()>;
-    /// Appends a command to every open child job. CANCEL reaches a job in any open state.
-    async fn append_command(&self, master: MasterJobId, command: Command) -> Result<()>;
+    /// Appends a command to every open child job; how many those are. CANCEL reaches a job in any open state.
+    async fn append_command(&self, master: MasterJobId, command: Command) -> Result<u64>;
+
+    // ── configuring ────────────────────────────────────────────────────────────────────────────
+
+    /// Adds a data source, or takes the place of the one with its name. A source that was removed and is
+    /// added again is the same source.
+    async fn put_datasource(&self, source: &DatasourceSpec, put: Put) -> Result<()>;
+    /// Those that someone added, in the order of their names.
+    async fn managed_datasources(&self) -> Result<Vec<ManagedDatasource>>;
+    async fn managed_datasource(&self, name: &str) -> Result<Option<ManagedDatasource>>;
+    /// Takes a data source out of use; what was found in it stays. Refused with [`StoreError::InUse`] while
+    /// an open job reads it or a template names it.
+    async fn remove_datasource(&self, name: &str) -> Result<()>;
+    /// `next_firing_ms` is when its schedule is due next.
+    async fn put_template(
+        &self,
+        template: &ScanTemplate,
+        put: Put,
+        next_firing_ms: Option<i64>,
+    ) -> Result<()>;
+    async fn templates(&self) -> Result<Vec<StoredTemplate>>;
+    async fn template(&self, name: &str) -> Result<Option<StoredTemplate>>;
+    async fn remove_template(&self, name: &str) -> Result<()>;
+    /// The templates that are due, and when the next one is.
+    async fn due_templates(&self) -> Result<DueTemplates>;
+    /// Starts the job of a firing, once however many ask: false when someone else did, or when the
+    /// template has changed meanwhile.
+    async fn fire(&self, firing: Firing) -> Result<bool>;
+    /// Id of the key that fingerprints in this book are made with.
+    async fn fingerprint_key(&self) -> Result<Option<String>>;
+    /// Sets it when there is none; the id that holds now. With `replace` it is set anew, which is refused
+    /// with [`StoreError::InUse`] while a job is open.
+    async fn set_fingerprint_key(&self, id: &str, replace: bool) -> Result<String>;
 
     // ── processes ──────────────────────────────────────────────────────────────────────────────
 
+    /// Repeating it, after a lost answer, is harmless.
     async fn register(&self, process: &Process, lease: Duration) -> Result<()>;
     /// Renews a process's lease; false when it had already expired: the process must stop.
-    async fn renew(&self, role: Role, id: ProcessId, lease: Duration) -> Result<bool>;
+    async fn renew(&self, role: Role, id: ProcessId, lease: Duration, load: Load) -> Result<bool>;
     /// Ends a lease at once.
     async fn release(&self, role: Role, id: ProcessId) -> Result<()>;
 
@@ -103,23 +139,23 @@ pub trait Store: Send + Sync {
     async fn clear_unit(&self, claim: &Claim, unit: UnitId) -> Result<()>;
     /// Makes a staging unit visible: one row flips.
     async fn commit_staged(&self, claim: &Claim, unit: UnitId) -> Result<()>;
-    async fn complete_enumeration(&self, claim: &Claim) -> Result<()>;
+    /// Commits the last units, if any, and completes the task. Refused with [`StoreError::OpenUnit`] while one
+    /// of its containers is listed in part.
+    async fn complete_enumeration(&self, claim: &Claim, units: Vec<UnitListing>) -> Result<()>;
     /// Stages results; `first_sequence` counts findings and objects together and makes repeats harmless.
     async fn stage_results(&self, claim: &Claim, first_sequence: u64, batch: ResultBatch) -> Result<()>;
-    /// Stages the last results and completes the task: all of its results become visible at once.
-    /// Refused with [`StoreError::Gap`] unless exactly `first_sequence` results are staged before these.
-    async fn complete_classification(
-        &self,
-        claim: &Claim,
-        first_sequence: u64,
-        batch: ResultBatch,
-        totals: TaskTotals,
-    ) -> Result<()>;
+    /// Stages the last results of tasks and completes them, in one transaction: all results of a task become
+    /// visible at once. Each for itself: one that is refused ([`StoreError::LostClaim`], or
+    /// [`StoreError::Gap`] unless exactly `first_sequence` results are staged) leaves the others as they are.
+    /// The answers come in the order of the tasks; a claim that comes twice is refused the second time.
+    async fn complete_classifications(&self, completions: Vec<Completion>) -> Result<Vec<Result<()>>>;
     /// Ends a claim without completing its task. What a failed task leaves undone, its objects or its
     /// containers, becomes failures by name.
     async fn give_back(&self, claim: &Claim, how: GiveBack) -> Result<()>;
-    /// After [`StoreError::CommitUnknown`]: whether the task is done under this very claim.
-    async fn is_done(&self, claim: &Claim) -> Result<bool>;
+    /// Which of these jobs run no more, or are about to stop: their tasks are to be given back.
+    async fn stopping_jobs(&self, jobs: Vec<JobId>) -> Result<Vec<JobId>>;
+    /// After [`StoreError::CommitUnknown`]: which of the tasks are done under these very claims.
+    async fn are_done(&self, claims: &[Claim]) -> Result<Vec<bool>>;
 
     /// Wakes when something in the book may have changed. A lost wake-up costs latency, never work.
     fn changes(&self) -> tokio::sync::watch::Receiver<u64>;
@@ -130,6 +166,23 @@ pub trait Store: Send + Sync {
     async fn events(&self, consumer: &str, max: u32) -> Result<Vec<Event>>;
     /// Records how far a consumer is, and prunes what every consumer has.
     async fn acknowledge(&self, consumer: &str, position: i64) -> Result<()>;
+
+    // ── operating ──────────────────────────────────────────────────────────────────────────────
+
+    /// The child jobs of a master job, with live progress, in the order of their groups.
+    async fn child_jobs(&self, master: MasterJobId) -> Result<Vec<ChildJobState>>;
+    /// Tasks in the order of their ids, at most `max`.
+    async fn tasks(&self, filter: TaskFilter, max: u32) -> Result<Vec<TaskInfo>>;
+    async fn task(&self, id: TaskId) -> Result<Option<TaskInfo>>;
+    /// Makes failed tasks pending again and forgets the failures they were named with; a job that had ended
+    /// is queued again. How many tasks. Of a job that was cancelled or completed it is refused
+    /// ([`StoreError::Refused`]), and what is not known is [`StoreError::Missing`].
+    async fn retry_tasks(&self, which: Retry) -> Result<u64>;
+    async fn fleet(&self) -> Result<Fleet>;
+    /// Removes at most about `max` rows of master jobs that ended `older_than` ago: their tasks, units,
+    /// records and occurrences, and processes and events as old. Findings stay, and so does each data
+    /// source's latest complete job. Repeat until it is done; a job that is removed in part is seen by nobody.
+    async fn prune(&self, older_than: Duration, max: u32) -> Result<PruneReport>;
 
     // ── reading ────────────────────────────────────────────────────────────────────────────────
 
@@ -143,4 +196,6 @@ pub trait Store: Send + Sync {
     async fn problems(&self, master: MasterJobId, max: u32) -> Result<Vec<Problem>>;
     /// The data sources of a master job, with the settings that the job reads them with.
     async fn datasources(&self, master: MasterJobId) -> Result<Vec<Datasource>>;
+    /// The rule set that a master job uses.
+    async fn job_rule_set(&self, master: MasterJobId) -> Result<Option<RuleSetHash>>;
 }

@@ -1,19 +1,19 @@
 //! A PostgreSQL server of the test's own: a new cluster in a temporary folder, on a Unix socket and a free
 //! loopback port.
 //!
-//! A shell is its keeper. It makes the cluster, starts the server, and waits for its standard input to
-//! end; then it stops the server it started and removes the folder. So the server ends with whoever holds
-//! it, also when that is a static, and also when the test process is killed.
+//! A shell is its keeper. It makes the cluster, starts the server, does what its standard input says, and
+//! waits for that to end; then it stops the server it started and removes the folder. So the server ends with
+//! whoever holds it, also when that is a static, and also when the test process is killed.
 
 use std::fmt::Write as _;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write as _};
 use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Where packages put the server's programs, by version.
 const INSTALLED: &str = "/usr/lib/postgresql";
@@ -28,13 +28,50 @@ const USER: &str = "postgres";
 
 /// `$1` programs, `$2` folder, `$3` options of the server.
 const KEEPER: &str = r#"
+start() {
+    "$1/pg_ctl" -D "$2/data" -l "$2/log" -o "$3" -w -t 60 start >/dev/null 2>&1
+}
 "$1/initdb" -D "$2/data" -U postgres --auth=trust --no-sync --encoding=UTF8 --locale=C >"$2/log" 2>&1 &&
-    "$1/pg_ctl" -D "$2/data" -l "$2/log" -o "$3" -w -t 60 start >/dev/null 2>&1 &&
-    echo ready || echo failed
-read -r _
+    start "$@" && echo done || echo failed
+while read -r order; do
+    case "$order" in
+        start) start "$@" ;;
+        immediate) "$1/pg_ctl" -D "$2/data" -m immediate -w -t 60 stop >/dev/null 2>&1 ;;
+    esac && echo done || echo failed
+done
 "$1/pg_ctl" -D "$2/data" -m fast stop >/dev/null 2>&1
 rm -rf "$2"
 "#;
+
+/// What the server keeps of what it answered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Durability {
+    /// Nothing when it is stopped at once: for tests that never do.
+    #[default]
+    None,
+    /// Everything when its processes are stopped at once; nothing when the machine is.
+    Process,
+    /// Everything, as in production: for measurements.
+    Machine,
+}
+
+impl Durability {
+    fn settings(self) -> &'static str {
+        match self {
+            Durability::None => "-c fsync=off -c synchronous_commit=off -c full_page_writes=off",
+            Durability::Process => "-c fsync=off -c synchronous_commit=on -c full_page_writes=on",
+            Durability::Machine => "-c fsync=on -c synchronous_commit=on -c full_page_writes=on",
+        }
+    }
+}
+
+/// What a server is started with.
+#[derive(Clone, Copy, Default)]
+pub struct Settings<'a> {
+    /// With them it speaks TLS.
+    pub certificates: Option<&'a Certificates>,
+    pub durability: Durability,
+}
 
 /// A running server; it stops when this is dropped, or with the process.
 pub struct Server {
@@ -42,6 +79,8 @@ pub struct Server {
     folder: PathBuf,
     port: u16,
     keeper: Child,
+    /// What the keeper answers, a line for each order.
+    answers: Mutex<BufReader<ChildStdout>>,
     databases: AtomicU32,
 }
 
@@ -64,21 +103,27 @@ impl Server {
 
     /// A server of its own; with these certificates it speaks TLS.
     pub fn start(certificates: Option<&Certificates>) -> Server {
+        Server::start_with(Settings { certificates, ..Settings::default() })
+    }
+
+    /// A server of its own with these settings.
+    pub fn start_with(settings: Settings<'_>) -> Server {
         let programs = programs();
         for _ in 0..START_ATTEMPTS {
-            if let Some(server) = Server::try_start(&programs, certificates) {
+            if let Some(server) = Server::try_start(&programs, settings) {
                 return server;
             }
         }
         panic!("the PostgreSQL server in {} does not start", programs.display());
     }
 
-    fn try_start(programs: &Path, certificates: Option<&Certificates>) -> Option<Server> {
+    fn try_start(programs: &Path, settings: Settings<'_>) -> Option<Server> {
         let folder = tempfile::Builder::new().prefix("domesday-pg-").tempdir().unwrap().keep();
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let mut options = format!("-p {port} -h 127.0.0.1 -k {} -c fsync=off", folder.display());
-        options.push_str(" -c synchronous_commit=off -c full_page_writes=off -c max_connections=200");
-        if let Some(certificates) = certificates {
+        let durability = settings.durability.settings();
+        let mut options = format!("-p {port} -h 127.0.0.1 -k {} {durability}", folder.display());
+        options.push_str(" -c max_connections=200");
+        if let Some(certificates) = settings.certificates {
             for (name, text) in [("server.crt", &certificates.certificate), ("server.key", &certificates.key)]
             {
                 give(&folder.join(name), text);
@@ -95,16 +140,42 @@ impl Server {
             command.uid(UNPRIVILEGED).gid(UNPRIVILEGED);
         }
         let mut keeper = command.spawn().unwrap();
-        let mut answer = String::new();
-        BufReader::new(keeper.stdout.take().expect("its output is piped")).read_line(&mut answer).unwrap();
-        let log = std::fs::read_to_string(folder.join("log")).unwrap_or_default();
-        let server =
-            Server { programs: programs.to_owned(), folder, port, keeper, databases: AtomicU32::new(0) };
-        if answer.trim() == "ready" {
+        let answers = Mutex::new(BufReader::new(keeper.stdout.take().expect("its output is piped")));
+        let databases = AtomicU32::new(0);
+        let server = Server { programs: programs.to_owned(), folder, port, keeper, answers, databases };
+        if server.has_done() {
             return Some(server);
         }
-        eprintln!("PostgreSQL did not start:\n{log}");
+        eprintln!("PostgreSQL did not start:\n{}", server.log());
         None
+    }
+
+    /// Stops it at once, as a crash does: connections break off, and nothing is written down any more.
+    pub fn stop_immediately(&self) {
+        self.order("immediate");
+    }
+
+    /// Starts it again on the same port, with what it had; it recovers first.
+    pub fn start_again(&self) {
+        self.order("start");
+    }
+
+    fn order(&self, order: &str) {
+        let mut orders = self.keeper.stdin.as_ref().expect("its input is piped");
+        writeln!(orders, "{order}").unwrap();
+        assert!(self.has_done(), "the server does not obey `{order}`:\n{}", self.log());
+    }
+
+    /// Waits for the keeper's answer, which itself waits a minute at most.
+    fn has_done(&self) -> bool {
+        let mut answer = String::new();
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner).read_line(&mut answer).unwrap();
+        answer.trim() == "done"
+    }
+
+    /// What the server says of itself.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.folder.join("log")).unwrap_or_default()
     }
 
     /// Where a database of this server is, over loopback.
@@ -124,16 +195,26 @@ impl Server {
     /// A new, empty database; its URL.
     pub fn create_database(&self) -> String {
         let name = format!("test_{}", self.databases.fetch_add(1, Ordering::Relaxed));
-        self.run("createdb", &[&name]);
+        self.run("createdb", &[&name]).unwrap_or_else(|error| panic!("{error}"));
         self.url(&name)
     }
 
     /// Runs SQL in a database, apart from whatever is under test; the unaligned output.
     pub fn psql(&self, database: &str, sql: &str) -> String {
+        self.try_psql(database, sql).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// The same, for when the server may be gone.
+    pub fn try_psql(&self, database: &str, sql: &str) -> Result<String, String> {
         self.run("psql", &["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-d", database, "-c", sql])
     }
 
-    fn run(&self, program: &str, arguments: &[&str]) -> String {
+    /// Everything that is in a database, as text.
+    pub fn dump(&self, database: &str) -> String {
+        self.run("pg_dump", &["--inserts", database]).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn run(&self, program: &str, arguments: &[&str]) -> Result<String, String> {
         let mut command = Command::new(self.programs.join(program));
         command.args(["-h".as_ref(), self.folder.as_os_str()]).args([
             "-p",
@@ -141,10 +222,12 @@ impl Server {
             "-U",
             USER,
         ]);
-        let output = command.args(arguments).stdin(Stdio::null()).output().unwrap();
-        let errors = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{program} {arguments:?}: {errors}");
-        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+        let output = command.args(arguments).stdin(Stdio::null()).output().map_err(|e| e.to_string())?;
+        if !output.status.success() {
+            let errors = String::from_utf8_lossy(&output.stderr);
+            return Err(format!("{program} {arguments:?}: {errors}"));
+        }
+        Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     }
 }
 
@@ -212,6 +295,22 @@ mod tests {
         let server = Server::start(None);
         server.create_database();
         assert_eq!(server.psql("test_0", "SELECT 40 + 2"), "42");
+        let folder = server.folder().to_owned();
+        drop(server);
+        assert!(!folder.exists());
+    }
+
+    #[test]
+    fn what_was_answered_outlives_an_immediate_stop() {
+        let server = Server::start_with(Settings { durability: Durability::Process, ..Settings::default() });
+        let url = server.create_database();
+        server.psql("test_0", "CREATE TABLE kept AS SELECT 7 AS number");
+        server.stop_immediately();
+        assert!(server.try_psql("test_0", "SELECT 1").is_err());
+        server.start_again();
+        assert_eq!(server.psql("test_0", "SELECT number FROM kept"), "7");
+        assert_eq!(server.url("test_0"), url);
+        assert!(server.dump("test_0").contains("INSERT INTO public.kept VALUES (7)"));
         let folder = server.folder().to_owned();
         drop(server);
         assert!(!folder.exists());

@@ -6,12 +6,12 @@
 //! nothing twice, and the book must be whole. One such series with a state folder of its own is a round.
 
 mod book;
-mod content;
+pub mod content;
 mod plan;
 mod process;
-mod random;
+pub mod random;
 mod report;
-mod tree;
+pub mod tree;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,11 +20,17 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use crate::workspace::Workspace;
+use crate::workspace::{Build, Workspace};
 use plan::{PATIENCE_AFTER, Planner};
 use process::{Ended, Scan};
 use report::{Difference, Report};
 
+/// Entries of the tree's large folder: far too many for one batch.
+const MANY: u64 = 100_000;
+/// Files full of values: their results do not fit one batch.
+const DENSE: u64 = 6_000;
+/// Archives of each kind.
+const ARCHIVES: u64 = 60;
 /// The key of all fingerprints; with the same one, two states have the same fingerprints.
 const KEY_FILE: &str = "fingerprint.key";
 
@@ -46,8 +52,9 @@ pub fn run(options: &Options) -> Result<()> {
     let workspace = Workspace::load()?;
     let folder = workspace.target.join("crash");
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let tree = tree::prepare(&folder, options.seed, options.files)?;
-    let scan = Scan::build(&workspace, &folder, tree.path)?;
+    let shape = tree::Shape { files: options.files, many: MANY, dense: DENSE, archives: ARCHIVES };
+    let tree = tree::prepare(&folder, options.seed, shape)?;
+    let scan = Scan::new(workspace.build(&folder, Build::WithFailpoints)?, tree.path);
     println!("crash: tree and binary ready after {} s", begun.elapsed().as_secs());
 
     let reference = Reference::make(&scan, &folder.join("reference"), tree.planted)?;

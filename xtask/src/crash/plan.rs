@@ -35,7 +35,7 @@ const FREQUENT_VERBS: &[&str] = &[
     "stage_unit",
     "complete_enumeration",
     "fan_out",
-    "complete_classification",
+    "complete_classifications",
     "*",
 ];
 /// Verbs of a scan that was asked to stop.

@@ -7,10 +7,8 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process};
-
-use crate::workspace::{Workspace, cargo};
 
 /// A start that takes longer is stuck.
 const HANG: Duration = Duration::from_secs(180);
@@ -51,19 +49,8 @@ pub struct Scan {
 }
 
 impl Scan {
-    /// Builds the binary with failpoints, and puts a copy aside that no later build replaces.
-    pub fn build(workspace: &Workspace, folder: &Path, tree: PathBuf) -> Result<Scan> {
-        let status = cargo(&workspace.root)
-            .args(["build", "--quiet", "--release", "--package", "domesday", "--features", "failpoints"])
-            .status()
-            .context("cannot run cargo build")?;
-        if !status.success() {
-            bail!("cannot build the binary: {status}");
-        }
-        let binary = folder.join("domesday");
-        std::fs::copy(workspace.target.join("release/domesday"), &binary)
-            .context("cannot copy the binary")?;
-        Ok(Scan { binary, tree })
+    pub fn new(binary: PathBuf, tree: PathBuf) -> Scan {
+        Scan { binary, tree }
     }
 
     pub fn run(&self, state: &Path, report: &Path, disturbance: Option<&Disturbance>) -> Result<Ended> {

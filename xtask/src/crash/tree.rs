@@ -16,24 +16,31 @@ use super::content::Contents;
 
 /// Changes with what is generated, so that an older tree is not taken for this one.
 const VERSION: u64 = 2;
-/// Entries of the one large folder, most of them empty files.
-const MANY_ENTRIES: u64 = 100_000;
 /// One in so many of the large folder's entries has something in it.
 const MANY_PLANTED_EVERY: u64 = 40;
 /// Files in one ordinary folder.
 const FOLDER_FILES: u64 = 24;
 /// One in so many ordinary files has no planted value.
 const CLEAN_EVERY: u64 = 4;
-/// Small files full of values in one folder: their results do not fit one batch.
-const DENSE_FILES: u64 = 6_000;
-/// Archives of each kind.
-const ARCHIVES: u64 = 60;
 /// Files of several chunks.
 const LARGE_FILES: u64 = 3;
 const LARGE_BLOCKS: u64 = 12;
 const LARGE_BLOCK_LINES: u64 = 8_000;
 /// Folders inside each other.
 const DEPTH: u64 = 40;
+
+/// How much of what is in a tree; the rest of it is always the same.
+#[derive(Clone, Copy)]
+pub struct Shape {
+    /// Ordinary files, in many small folders.
+    pub files: u64,
+    /// Entries of the one large folder, most of them empty files.
+    pub many: u64,
+    /// Small files full of values in one folder.
+    pub dense: u64,
+    /// Archives of each kind.
+    pub archives: u64,
+}
 
 pub struct Tree {
     pub path: PathBuf,
@@ -42,8 +49,9 @@ pub struct Tree {
 }
 
 /// The tree of this seed below `folder`, made if it is not there yet.
-pub fn prepare(folder: &Path, seed: u64, files: u64) -> Result<Tree> {
-    let folder = folder.join(format!("tree-{seed}-{files}"));
+pub fn prepare(folder: &Path, seed: u64, shape: Shape) -> Result<Tree> {
+    let Shape { files, many, dense, archives } = shape;
+    let folder = folder.join(format!("tree-{seed}-{files}-{many}-{dense}-{archives}"));
     let (path, marker) = (folder.join("tree"), folder.join("complete.json"));
     let known: Option<Value> = fs::read(&marker).ok().and_then(|text| serde_json::from_slice(&text).ok());
     if let Some(known) = known
@@ -56,7 +64,7 @@ pub fn prepare(folder: &Path, seed: u64, files: u64) -> Result<Tree> {
         fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
     }
     let mut maker = Maker { contents: Contents::new(seed) };
-    maker.make(&path, files).with_context(|| format!("cannot make the tree {}", path.display()))?;
+    maker.make(&path, shape).with_context(|| format!("cannot make the tree {}", path.display()))?;
     let planted = maker.contents.planted;
     // Last, so that a tree that was cut short is made again.
     fs::write(marker, json!({ "version": VERSION, "planted": planted }).to_string())?;
@@ -68,11 +76,11 @@ struct Maker {
 }
 
 impl Maker {
-    fn make(&mut self, root: &Path, files: u64) -> Result<()> {
-        self.ordinary(&root.join("ordinary"), files)?;
-        self.many(&root.join("many"))?;
-        self.dense(&root.join("dense"))?;
-        self.archives(&root.join("archives"))?;
+    fn make(&mut self, root: &Path, shape: Shape) -> Result<()> {
+        self.ordinary(&root.join("ordinary"), shape.files)?;
+        self.many(&root.join("many"), shape.many)?;
+        self.dense(&root.join("dense"), shape.dense)?;
+        self.archives(&root.join("archives"), shape.archives)?;
         self.odd(&root.join("odd"))?;
         self.large(&root.join("large"))?;
         self.deep(root.join("deep"))?;
@@ -94,26 +102,26 @@ impl Maker {
         Ok(())
     }
 
-    fn many(&mut self, folder: &Path) -> Result<()> {
+    fn many(&mut self, folder: &Path, entries: u64) -> Result<()> {
         fs::create_dir_all(folder)?;
-        for number in 0..MANY_ENTRIES {
+        for number in 0..entries {
             let text = if number % MANY_PLANTED_EVERY == 0 { self.contents.dense() } else { String::new() };
             fs::write(folder.join(format!("entry-{number}")), text)?;
         }
         Ok(())
     }
 
-    fn dense(&mut self, folder: &Path) -> Result<()> {
+    fn dense(&mut self, folder: &Path, files: u64) -> Result<()> {
         fs::create_dir_all(folder)?;
-        for number in 0..DENSE_FILES {
+        for number in 0..files {
             fs::write(folder.join(format!("{number}.env")), self.contents.dense())?;
         }
         Ok(())
     }
 
-    fn archives(&mut self, folder: &Path) -> Result<()> {
+    fn archives(&mut self, folder: &Path, each: u64) -> Result<()> {
         fs::create_dir_all(folder)?;
-        for number in 0..ARCHIVES {
+        for number in 0..each {
             fs::write(folder.join(format!("{number}.zip")), self.contents.zip()?)?;
             fs::write(folder.join(format!("{number}.tar.gz")), self.contents.tar_gz(number % 2 == 0)?)?;
             fs::write(folder.join(format!("{number}.txt.gz")), self.contents.gzip()?)?;

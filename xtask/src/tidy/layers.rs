@@ -44,8 +44,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     // For tests only: no crate of the product may have it but as a dev-dependency.
     ("domesday-testkit", &[]),
-    // Beside the product, not above it: it runs the binary as a user does.
-    ("xtask", &[]),
+    // Beside the product, not above it: it runs the binary as a user does, and the servers it needs.
+    ("xtask", &["domesday-testkit"]),
 ];
 
 /// Outside crates that only some of the product's may use.

@@ -2,33 +2,30 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 use domesday_connectors::filesystem::{self, FilesystemConfig};
 use domesday_model::Level;
-use domesday_store::sqlite::SqliteStore;
-use domesday_store::{Datasource, MasterJob, OccurrenceFilter, Store};
+use domesday_store::{Datasource, MasterJob, OccurrenceFilter};
 
 use super::report::{self, Reporting};
 use super::runtime;
+use super::which::find_job;
 use crate::args::FindingsArgs;
+use crate::book::{self, Access};
 use crate::output::{Source, Sources};
-use crate::{Exit, rules, state};
-
-/// Jobs searched for the beginning of an id.
-const JOBS_SEARCHED_MAX: u32 = 100_000;
+use crate::{Exit, rules};
 
 pub fn run(args: &FindingsArgs) -> Result<Exit> {
-    let folder = state::folder(args.state.state.as_deref())?;
-    let store = SqliteStore::open_for_reading(&folder)?;
-    runtime()?.block_on(show(args, &store))
+    runtime()?.block_on(show(args))
 }
 
-async fn show(args: &FindingsArgs, store: &SqliteStore) -> Result<Exit> {
-    let job = find_job(store, args.job.job.as_deref()).await?;
+async fn show(args: &FindingsArgs) -> Result<Exit> {
+    let store = book::open(&args.state, Access::Read).await?;
+    let job = find_job(store.as_ref(), args.job.job.as_deref()).await?;
     let datasources = store.datasources(job.id).await?;
     let reporting = Reporting {
-        store,
-        rules: &rules::infos(&rules::load(&[])?),
+        store: store.as_ref(),
+        rules: &rules::of_job(store.as_ref(), job.id).await?,
         sources: sources(&datasources),
         filter: OccurrenceFilter {
             min_score: Some(Level::from(args.level).floor()),
@@ -43,24 +40,6 @@ async fn show(args: &FindingsArgs, store: &SqliteStore) -> Result<Exit> {
     };
     let findings = reporting.write(&job).await?;
     Ok(report::exit(&job, findings))
-}
-
-/// The newest scan, or the one whose id begins so.
-pub async fn find_job(store: &SqliteStore, id: Option<&str>) -> Result<MasterJob> {
-    let Some(prefix) = id else {
-        return store
-            .master_jobs(1)
-            .await?
-            .pop()
-            .context("the book has no scans yet: run `domesday scan` first");
-    };
-    let mut matching = store.master_jobs(JOBS_SEARCHED_MAX).await?;
-    matching.retain(|job| job.id.to_string().starts_with(prefix));
-    match matching.len() {
-        0 => bail!("there is no scan {prefix}: `domesday jobs` lists them"),
-        1 => Ok(matching.remove(0)),
-        n => bail!("{n} scans begin with {prefix}: give more of the id"),
-    }
 }
 
 /// Objects of an earlier scan are shown by their full path: this may be another folder.

@@ -1,11 +1,21 @@
 //! One file per command.
 
+pub mod datasource;
+pub mod db;
 pub mod findings;
-pub mod jobs;
+mod fleet;
+pub mod job;
+pub mod orchestrator;
 pub mod problems;
+pub mod prune;
 mod report;
 pub mod rules;
 pub mod scan;
+pub mod status;
+pub mod task;
+pub mod template;
+mod which;
+pub mod worker;
 
 use std::io::IsTerminal;
 

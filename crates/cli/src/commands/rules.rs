@@ -2,10 +2,9 @@
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::Arc;
 
-use anyhow::{Result, anyhow, bail};
-use domesday_engine::{Literal, Rule, RuleSet, Shape, Trigger, Validator, check_examples};
+use anyhow::{Result, bail};
+use domesday_engine::{Literal, Rule, Shape, Trigger, Validator};
 use domesday_model::key::escaped;
 
 use super::{list_format, stdout_style};
@@ -95,18 +94,9 @@ fn validator(validator: &Validator) -> String {
     }
 }
 
-/// Loads the files on top of the built-in rules, as a scan would, and runs every example in them.
+/// Checks the files as a scan would load them, with every example in them.
 fn check(paths: &[PathBuf]) -> Result<Exit> {
-    let own = rules::read(paths)?;
-    let mut sources = RuleSet::builtin_sources();
-    sources.extend(own.iter().cloned());
-    let set = Arc::new(RuleSet::load(&sources).map_err(|errors| anyhow!("{errors}"))?);
-    let is_own = |rule: &Rule| own.iter().any(|source| source.name == *rule.family);
-    let failures = check_examples(&set, is_own);
-    if !failures.is_empty() {
-        bail!("{}", failures.join("\n"));
-    }
-    let count = set.rules().iter().filter(|rule| is_own(rule)).count();
+    let count = rules::check(&rules::read(paths)?)?;
     writeln!(std::io::stdout(), "{count} rules are in order")?;
     Ok(Exit::Clean)
 }

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use domesday_connector::{Registry, Surroundings};
-use domesday_connectors::filesystem::FilesystemFactory;
 use domesday_connectors::stdin::{self, StdinFactory};
 use domesday_control::{Local, LocalConfig, Progress, RuleCache, StopSignal, WorkerParts, run_local};
 use domesday_engine::{RuleSet, Scanner};
@@ -20,7 +19,7 @@ use crate::args::ScanArgs;
 use crate::output::{self, Sources};
 use crate::request::{self, Target};
 use crate::state::{self, random_bytes};
-use crate::{Exit, rules, say, signals};
+use crate::{Exit, definition, rules, say, signals};
 
 /// How often progress is shown.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
@@ -31,7 +30,13 @@ const PACKETS_PER_THREAD: usize = 2;
 
 pub fn run(args: &ScanArgs) -> Result<Exit> {
     let begun = Instant::now();
-    let folder = state::folder(args.state.state.as_deref())?;
+    if args.store.is_some() {
+        bail!(
+            "a scan is one process with a book of its own; for the book of a fleet, run `domesday datasource \
+             add`, `domesday template add` and `domesday job start`"
+        );
+    }
+    let folder = state::folder(args.state.as_deref())?;
     let targets = request::targets(args, &folder)?;
     let rules = Arc::new(rules::load(&args.rules)?);
     if let Some(path) = &args.report.output {
@@ -59,16 +64,16 @@ pub fn run(args: &ScanArgs) -> Result<Exit> {
         store,
         core,
         threads: config.threads,
-        surroundings: Surroundings { own_state: Some(folder) },
+        surroundings: Surroundings { own_state: Some(folder), ..Surroundings::default() },
         stdin: if args.show_values { StdinFactory::keeping() } else { StdinFactory::default() },
         begun,
     };
     runtime()?.block_on(scan.run())
 }
 
-/// Every kind of data source this binary reads: one line each.
+/// What a fleet reads, and the standard input of this process.
 fn registry(stdin: &StdinFactory) -> Registry {
-    Registry::default().with(FilesystemFactory).with(stdin.clone())
+    definition::datasource::registry().with(stdin.clone())
 }
 
 struct Scan<'a> {
@@ -107,10 +112,12 @@ impl Scan<'_> {
                 core: Arc::clone(&self.core),
                 rules: RuleCache::with(Arc::clone(&self.rules)),
                 progress: Arc::clone(&progress),
+                metrics: Arc::default(),
             },
-            ids: (ProcessId(random_bytes()), ProcessId(random_bytes())),
+            new_id: Arc::new(|| ProcessId(random_bytes())),
             config: LocalConfig {
                 node_group: request::node_group(self.request_key),
+                fingerprint_key: self.fingerprint_key.clone(),
                 enumerators: ENUMERATORS,
                 packets: PACKETS_PER_THREAD * self.threads,
             },
@@ -178,6 +185,8 @@ impl Scan<'_> {
                 .map(|path| path.display().to_string())
                 .collect::<Vec<_>>()
                 .join(" "),
+            template: None,
+            priority: 0,
             configuration: JobConfiguration {
                 datasources: self.targets.iter().map(|target| self.in_own_group(&target.spec)).collect(),
                 rule_set: hash.to_string(),
@@ -195,7 +204,8 @@ impl Scan<'_> {
             return Ok(self.store.mark_reported(job.id).await?);
         }
         // Executed by the orchestrator of this run, before anything else.
-        Ok(self.store.append_command(job.id, Command::Cancel).await?)
+        self.store.append_command(job.id, Command::Cancel).await?;
+        Ok(())
     }
 
     fn in_own_group(&self, spec: &DatasourceSpec) -> DatasourceSpec {

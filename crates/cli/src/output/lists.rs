@@ -135,7 +135,7 @@ pub fn write_problems(
 }
 
 /// A job's status in a word short enough for a column.
-fn status_word(status: JobStatus) -> String {
+pub(super) fn status_word(status: JobStatus) -> String {
     match status {
         JobStatus::PartiallyCompleted => "partial".to_owned(),
         status => status.as_str().to_lowercase(),
@@ -160,7 +160,7 @@ struct RuleJson<'a> {
 }
 
 /// Columns as wide as their widest cell, but for the last, which wraps in what room is left.
-fn columns<const N: usize>(
+pub(super) fn columns<const N: usize>(
     out: &mut impl Write,
     header: [&str; N],
     rows: Vec<[String; N]>,

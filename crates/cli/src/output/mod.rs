@@ -9,7 +9,9 @@
 //! This module must not read the book, and must not show a sensitive value anywhere but in the
 //! `value` field (in the table, the preview's place) of a row that carries one.
 
+mod answers;
 mod csv;
+mod fleet;
 mod human;
 mod json;
 mod lists;
@@ -18,6 +20,7 @@ mod sarif;
 mod summary;
 mod table;
 mod text;
+mod watch;
 
 #[cfg(test)]
 mod tests;
@@ -29,10 +32,13 @@ use std::time::Duration;
 use domesday_model::{Category, DatasourceId, Location, MasterJobId};
 use domesday_store::{JobSummary, MasterJob, Occurrence, Problem};
 
-pub use human::{count, duration};
+pub use answers::{write_answer, write_detail, write_list};
+pub use fleet::{ChildJson, write_children, write_status};
+pub use human::{bytes, count, counted, duration, timestamp};
 pub use lists::{ListFormat, write_jobs, write_problems, write_rule_detail, write_rules};
 pub use progress::{Progress, ProgressSnapshot};
 pub use summary::{Tally, write_summary};
+pub use watch::Watched;
 
 use text::{Text, join_path};
 

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
 pub mod archive;
+pub mod book;
 
 use std::ffi::OsStr;
 use std::fs;

@@ -138,6 +138,12 @@ impl Default for CredentialManager {
     }
 }
 
+impl fmt::Debug for CredentialManager {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("CredentialManager").field(&self.providers.keys()).finish()
+    }
+}
+
 impl CredentialManager {
     #[must_use]
     pub fn with(mut self, provider: impl CredentialProvider + 'static) -> CredentialManager {

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
-use domesday_connector::ConnectorError;
+use domesday_connector::{ConnectorError, parse_configuration};
 use domesday_model::ObjectKey;
 use serde::{Deserialize, Serialize};
 
@@ -43,10 +43,11 @@ impl FilesystemConfig {
     }
 
     pub fn parse(value: &serde_json::Value) -> Result<FilesystemConfig, ConnectorError> {
-        let wrong = |detail: String| ConnectorError::Configuration { kind: KIND, detail };
-        let config = FilesystemConfig::deserialize(value).map_err(|error| wrong(error.to_string()))?;
+        let config: FilesystemConfig = parse_configuration(KIND, value)?;
         if !config.root.is_absolute() {
-            return Err(wrong(format!("`root` must be an absolute path, not `{}`", config.root.display())));
+            let root = config.root.display();
+            let detail = format!("field `root`: must be an absolute path, not `{root}`");
+            return Err(ConnectorError::Configuration { kind: KIND, detail });
         }
         Ok(config)
     }

@@ -45,12 +45,12 @@ impl Ignores {
         for pattern in &config.exclude {
             builder.add_line(None, pattern).map_err(|error| ConnectorError::Configuration {
                 kind: KIND,
-                detail: format!("`exclude`: {error}"),
+                detail: format!("field `exclude`: {error}"),
             })?;
         }
         let exclude = builder.build().map_err(|error| ConnectorError::Configuration {
             kind: KIND,
-            detail: format!("`exclude`: {error}"),
+            detail: format!("field `exclude`: {error}"),
         })?;
         Ok(Ignores { exclude, folders: Mutex::default() })
     }

@@ -37,6 +37,11 @@ impl ConnectorFactory for FilesystemFactory {
         surroundings: &Surroundings,
     ) -> Result<Arc<dyn Connector>, ConnectorError> {
         let config = FilesystemConfig::parse(configuration)?;
+        if surroundings.credential.is_some() {
+            let detail =
+                "field `credential`: files are read with the rights of the worker; leave it out".into();
+            return Err(ConnectorError::Configuration { kind: KIND, detail });
+        }
         let ignores = Ignores::new(&config)?;
         let own_state = surroundings.own_state.as_deref().and_then(open::identity);
         Ok(Arc::new(Filesystem(Arc::new(Tree { root: Root::new(&config), ignores, own_state, config }))))

@@ -199,6 +199,27 @@ fn configurations_are_checked() {
     assert!(refused(serde_json::json!({ "root": "relative" })).contains("absolute"));
     assert!(refused(serde_json::json!({ "root": "/", "excludes": [] })).contains("excludes"));
     assert!(refused(serde_json::json!({ "root": "/", "exclude": ["{a"] })).contains("`exclude`"));
+    assert!(refused(serde_json::json!({ "root": "/", "exclude": ["a", 1] })).contains("`exclude[1]`"));
+}
+
+#[test]
+fn a_credential_it_cannot_use_is_refused() {
+    let given = Surroundings::default().for_source(Some("env:TOKEN")).unwrap();
+    let made = FilesystemFactory.create(&serde_json::json!({ "root": "/" }), &given);
+    assert!(made.err().unwrap().to_string().contains("field `credential`"));
+    let wrong = Surroundings::default().for_source(Some("hunter2")).unwrap_err().to_string();
+    assert!(wrong.contains("field `credential`") && !wrong.contains("hunter2"), "{wrong}");
+}
+
+#[tokio::test]
+async fn a_test_lists_the_root_and_nothing_else() {
+    let (folder, connector) = tree();
+    fs::write(folder.path().join("a"), "").unwrap();
+    fs::create_dir(folder.path().join("b")).unwrap();
+    fs::write(folder.path().join("b/c"), "").unwrap();
+    assert_eq!(connector.test().await.unwrap(), 2);
+    let missing = self::connector(&FilesystemConfig::new(folder.path().join("missing")));
+    assert!(missing.test().await.is_err());
 }
 
 #[test]

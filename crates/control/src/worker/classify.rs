@@ -4,6 +4,7 @@
 //! that completes the task. If its answer is lost, the done row tells whether it was this claim's.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use domesday_connector::Connector;
 use domesday_content::Limits;
@@ -12,10 +13,12 @@ use domesday_scheduler::{
     CursorState, EnumCursor, ObjectDescriptor, ObjectError, ObjectSource, OpenObject, Packet, PacketHandle,
     PacketOptions, PacketTotals, ResultSink,
 };
-use domesday_store::{PacketObject, ResultBatch, StoreError, TaskTotals, WorkPacket};
+use domesday_store::{Completion, PacketObject, ResultBatch, TaskTotals, WorkPacket};
 use tokio::sync::mpsc;
 
-use super::{PacketError, Worker};
+use super::packet::PacketError;
+use super::session::Session;
+use crate::ControlError;
 use crate::progress::Progress;
 use crate::stop::Stop;
 
@@ -27,25 +30,43 @@ const RESULTS_AHEAD: usize = 64;
 const NESTED_BUFFER_MAX: u64 = 64 << 20;
 
 pub(super) async fn classify(
-    worker: &Worker,
+    session: &Session,
     packet: &WorkPacket,
     mut halt: Stop,
 ) -> Result<(), PacketError> {
-    let objects = worker.store.packet_objects(packet).await?;
+    let worker = &session.worker;
     let connector = worker.connector(&packet.datasource)?;
     let floor = packet.options.min_score;
-    let scanner = worker.rules.scanner(worker.store.as_ref(), packet.rule_set, floor).await;
-    let scanner = scanner.map_err(|error| PacketError::Permanent(error.to_string()))?;
+    let objects = session.ask(&halt, || session.store().packet_objects(packet)).await?;
+    let scanner = session.ask(&halt, || async {
+        match worker.rules.scanner(session.store(), packet.rule_set, floor).await {
+            Err(ControlError::Store(error)) => Err(error),
+            scanner => Ok(scanner),
+        }
+    });
+    let scanner = scanner.await?.map_err(|error| PacketError::Permanent(error.to_string()))?;
+    if halt.is_asked() {
+        return Err(PacketError::Stopped);
+    }
     let (sink, mut results) = Sink::new();
     let source = Arc::new(PacketSource { connector, objects, source_id: packet.datasource.id.0 });
     let options = packet_options(&packet.options);
+    let in_core = InCore::new(session);
     let handle = worker.core.submit(Packet {
         source: Arc::clone(&source) as _,
         sink: Arc::new(sink),
         scanner,
         options,
     });
-    let mut staging = Staging { worker, packet, source: &source, batch: ResultBatch::default(), sequence: 0 };
+    let mut staging = Staging {
+        session,
+        packet,
+        source: &source,
+        halt: halt.clone(),
+        batch: ResultBatch::default(),
+        sequence: 0,
+        findings: 0,
+    };
     let mut cancelled = false;
     let totals = loop {
         let message = tokio::select! {
@@ -70,6 +91,7 @@ pub(super) async fn classify(
             return Err(error);
         }
     };
+    drop(in_core);
     if totals.cancelled {
         return Err(PacketError::Stopped);
     }
@@ -101,14 +123,35 @@ pub(crate) fn packet_options(options: &ScanOptions) -> PacketOptions {
     }
 }
 
+/// A packet's time in the scan core, by which the window is measured.
+struct InCore<'a>(&'a Session);
+
+impl InCore<'_> {
+    fn new(session: &Session) -> InCore<'_> {
+        session.classification.ready.fetch_add(1, Ordering::Relaxed);
+        InCore(session)
+    }
+}
+
+impl Drop for InCore<'_> {
+    fn drop(&mut self) {
+        let worker = &self.0.worker;
+        let (starved, size) = self.0.classification.left_core(worker.core.threads());
+        worker.metrics.core_starved.add(u64::from(starved));
+        worker.metrics.packets_allowed.set(size as u64);
+    }
+}
+
 /// Results on their way into the book.
 struct Staging<'a> {
-    worker: &'a Worker,
+    session: &'a Session,
     packet: &'a WorkPacket,
     source: &'a PacketSource,
+    halt: Stop,
     batch: ResultBatch,
     /// How many results were staged before the batch.
     sequence: u64,
+    findings: u64,
 }
 
 impl Staging<'_> {
@@ -119,6 +162,7 @@ impl Staging<'_> {
         {
             self.batch.versions.insert(key.clone(), object.marks);
         }
+        self.findings += findings.len() as u64;
         self.batch.findings.extend(findings);
     }
 
@@ -127,24 +171,26 @@ impl Staging<'_> {
             return Ok(());
         }
         let batch = std::mem::take(&mut self.batch);
-        let count = batch.len() as u64;
-        self.worker.store.stage_results(&self.packet.claim, self.sequence, batch).await?;
-        self.sequence += count;
+        let (store, claim, sequence) = (self.session.store(), &self.packet.claim, self.sequence);
+        self.session.ask(&self.halt, || store.stage_results(claim, sequence, batch.clone())).await?;
+        self.sequence += batch.len() as u64;
         Ok(())
     }
 
     async fn complete(self, totals: &PacketTotals) -> Result<(), PacketError> {
-        let claim = self.packet.claim;
         let totals = TaskTotals {
             objects: totals.objects,
             nested: totals.nested_objects,
             bytes: totals.bytes_scanned,
         };
-        match self.worker.store.complete_classification(&claim, self.sequence, self.batch, totals).await {
-            // Done under this very claim: the answer was lost, not the work.
-            Err(StoreError::CommitUnknown(_)) if self.worker.store.is_done(&claim).await? => Ok(()),
-            completed => Ok(completed?),
-        }
+        let completion =
+            Completion { claim: self.packet.claim, first_sequence: self.sequence, batch: self.batch, totals };
+        self.session.completer.complete(completion).await?;
+        let metrics = &self.session.worker.metrics;
+        metrics.objects.add(totals.objects);
+        metrics.bytes.add(totals.bytes);
+        metrics.findings.add(self.findings);
+        Ok(())
     }
 }
 

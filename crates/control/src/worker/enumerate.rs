@@ -7,14 +7,17 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use domesday_connector::{Connector, ConnectorError, Listing};
-use domesday_model::{ObjectKey, RecordKind, ResumePolicy, UnitRecord, UnitStatus};
-use domesday_store::{StageBatch, Store, UnitListing, UnitOutcome, UnitState, WorkPacket};
+use domesday_model::{ObjectKey, RecordKind, ResumePolicy, UnitId, UnitRecord, UnitStatus};
+use domesday_store::{Claim, StageBatch, Store, StoreError, UnitListing, UnitOutcome, UnitState, WorkPacket};
+use tokio::task::JoinHandle;
 
-use super::{PacketError, Worker};
+use super::packet::PacketError;
+use super::session::Session;
 use crate::progress::Progress;
 use crate::stop::Stop;
 
@@ -28,13 +31,20 @@ const COMMIT_DELAY: Duration = Duration::from_millis(20);
 /// need not list millions to see more than one pass.
 pub(crate) const EXCLUSION_MAX: i64 = if cfg!(test) { 1_000 } else { 1_000_000 };
 
-pub(super) async fn enumerate(worker: &Worker, packet: &WorkPacket, halt: Stop) -> Result<(), PacketError> {
-    let enumeration = Enumeration::new(worker, packet, halt)?;
-    worker.progress.enumerating.fetch_add(1, Ordering::Relaxed);
+pub(super) async fn enumerate(
+    session: &Arc<Session>,
+    packet: &WorkPacket,
+    halt: Stop,
+) -> Result<(), PacketError> {
+    let mut enumeration = Enumeration::new(session, packet, halt)?;
+    let progress = &session.worker.progress;
+    progress.enumerating.fetch_add(1, Ordering::Relaxed);
     let outcome = enumeration.run().await;
-    let left = worker.progress.enumerating.fetch_sub(1, Ordering::Relaxed) - 1;
-    worker.progress.listing_done.store(left == 0, Ordering::Relaxed);
-    outcome
+    // However it ended: nothing of this packet is under way when it is given back.
+    let settled = enumeration.settle().await;
+    let left = progress.enumerating.fetch_sub(1, Ordering::Relaxed) - 1;
+    progress.listing_done.store(left == 0, Ordering::Relaxed);
+    outcome.and(settled.map(|_| ()))
 }
 
 /// Why a container was not listed to its end.
@@ -57,38 +67,50 @@ impl From<PacketError> for ListError {
     }
 }
 
+/// What a packet writes while it lists on.
+enum Write {
+    Units(Vec<UnitListing>),
+    Stage(StageBatch),
+}
+
 struct Enumeration<'a> {
-    worker: &'a Worker,
+    session: &'a Arc<Session>,
     store: &'a dyn Store,
     packet: &'a WorkPacket,
-    connector: std::sync::Arc<dyn Connector>,
+    connector: Arc<dyn Connector>,
     halt: Stop,
     /// Listed whole, and not committed yet.
     listed: Vec<UnitListing>,
     listed_records: usize,
     listed_since: Instant,
+    /// The write under way. One at a time and in order: the next begins when it has ended.
+    writing: Option<JoinHandle<Result<Option<UnitId>, StoreError>>>,
 }
 
 impl<'a> Enumeration<'a> {
-    fn new(worker: &'a Worker, packet: &'a WorkPacket, halt: Stop) -> Result<Self, PacketError> {
+    fn new(session: &'a Arc<Session>, packet: &'a WorkPacket, halt: Stop) -> Result<Self, PacketError> {
         Ok(Enumeration {
-            worker,
-            store: worker.store.as_ref(),
+            session,
+            store: session.store(),
             packet,
-            connector: worker.connector(&packet.datasource)?,
+            connector: session.worker.connector(&packet.datasource)?,
             halt,
             listed: Vec::new(),
             listed_records: 0,
             listed_since: Instant::now(),
+            writing: None,
         })
     }
 
-    async fn run(mut self) -> Result<(), PacketError> {
-        let containers = self.store.packet_containers(self.packet).await?;
-        let begun = self.store.task_units(&self.packet.claim).await?;
+    async fn run(&mut self) -> Result<(), PacketError> {
+        let (store, claim) = (self.store, self.packet.claim);
+        let (containers, begun) = tokio::join!(
+            self.session.ask(&self.halt, || store.packet_containers(self.packet)),
+            self.session.ask(&self.halt, || store.task_units(&claim)),
+        );
         let begun: HashMap<ObjectKey, UnitState> =
-            begun.into_iter().map(|unit| (unit.key.clone(), unit)).collect();
-        for container in containers {
+            begun?.into_iter().map(|unit| (unit.key.clone(), unit)).collect();
+        for container in containers? {
             if self.halt.is_asked() {
                 self.commit().await?;
                 return Err(PacketError::Stopped);
@@ -103,13 +125,22 @@ impl<'a> Enumeration<'a> {
                 Err(ListError::Container(error)) => self.fail(container, &error),
                 Err(ListError::Packet(error)) => return Err(error),
             }
-            let full = self.listed.len() >= UNITS_PER_COMMIT || self.listed_records >= BATCH_MAX;
-            if full || (!self.listed.is_empty() && self.listed_since.elapsed() >= COMMIT_DELAY) {
+            if self.is_time_to_commit() {
                 self.commit().await?;
             }
         }
-        self.commit().await?;
-        Ok(self.store.complete_enumeration(&self.packet.claim).await?)
+        self.settle().await?;
+        let units = std::mem::take(&mut self.listed);
+        self.session.ask(&self.halt, || complete(store, &claim, units.clone())).await?;
+        Ok(())
+    }
+
+    /// A full commit at once; one that is not full when its time has come and no other is under way: what is
+    /// listed meanwhile goes with it.
+    fn is_time_to_commit(&self) -> bool {
+        let full = self.listed.len() >= UNITS_PER_COMMIT || self.listed_records >= BATCH_MAX;
+        let idle = self.writing.as_ref().is_none_or(JoinHandle::is_finished);
+        full || (idle && !self.listed.is_empty() && self.listed_since.elapsed() >= COMMIT_DELAY)
     }
 
     /// Lists a container from its beginning.
@@ -133,7 +164,10 @@ impl<'a> Enumeration<'a> {
             ResumePolicy::ExcludeStaged => return self.resume_excluding(unit).await,
             ResumePolicy::FromResumePoint => (unit.resume_point.as_deref(), unit.records),
             ResumePolicy::ClearAndRelist => {
-                self.store.clear_unit(&self.packet.claim, unit.unit).await.map_err(PacketError::from)?;
+                self.settle().await?;
+                let (store, claim) = (self.store, &self.packet.claim);
+                let cleared = self.session.ask(&self.halt, || store.clear_unit(claim, unit.unit)).await;
+                cleared.map_err(PacketError::from)?;
                 (None, 0)
             }
         };
@@ -149,8 +183,11 @@ impl<'a> Enumeration<'a> {
         let passes = hash_ranges(unit.records);
         let last = passes.len() - 1;
         for (index, range) in passes.into_iter().enumerate() {
-            let staged =
-                self.store.staged_hashes(unit.unit, range.clone()).await.map_err(PacketError::from)?;
+            // The last pass's rows are in before the next one looks.
+            self.settle().await?;
+            let store = self.store;
+            let staged = self.session.ask(&self.halt, || store.staged_hashes(unit.unit, range.clone())).await;
+            let staged = staged.map_err(PacketError::from)?;
             let exclusion = Exclusion { staged: staged.into_iter().collect(), range, is_last: index == last };
             let listing = self.open(&unit.key, None).await?;
             next_sequence =
@@ -171,8 +208,8 @@ impl<'a> Enumeration<'a> {
     ) -> Result<i64, ListError> {
         // Units commit in order: what was listed before this one goes first.
         self.commit().await?;
-        let claim = self.packet.claim;
-        let (mut sequence, mut waiting, mut unit) = (first_sequence, batches.into_iter(), None);
+        let (mut sequence, mut waiting) = (first_sequence, batches.into_iter());
+        let (mut staged, mut unit) = (false, None);
         loop {
             let mut records = match waiting.next() {
                 Some(batch) => batch,
@@ -182,13 +219,14 @@ impl<'a> Enumeration<'a> {
             if let Some(exclusion) = &exclusion {
                 records.retain(|record| exclusion.wants(record));
             }
-            if !records.is_empty() || (ended && unit.is_none()) {
+            if !records.is_empty() || (ended && !staged) {
                 self.count(&records);
                 let count = records.len() as i64;
                 let resume_point = listing.resume_point();
                 let batch =
                     StageBatch { key: container.clone(), first_sequence: sequence, records, resume_point };
-                unit = Some(self.store.stage_unit(&claim, batch).await.map_err(PacketError::from)?);
+                unit = self.write(Write::Stage(batch)).await?.or(unit);
+                staged = true;
                 sequence += count;
             }
             if ended {
@@ -198,10 +236,12 @@ impl<'a> Enumeration<'a> {
                 return Err(PacketError::Stopped.into());
             }
         }
-        if let Some(unit) = unit
+        if let Some(unit) = self.settle().await?.or(unit)
             && exclusion.is_none_or(|exclusion| exclusion.is_last)
         {
-            self.store.commit_staged(&claim, unit).await.map_err(PacketError::from)?;
+            let (store, claim) = (self.store, &self.packet.claim);
+            let committed = self.session.ask(&self.halt, || store.commit_staged(claim, unit)).await;
+            committed.map_err(PacketError::from)?;
         }
         Ok(sequence)
     }
@@ -244,21 +284,63 @@ impl<'a> Enumeration<'a> {
     async fn commit(&mut self) -> Result<(), PacketError> {
         if !self.listed.is_empty() {
             self.listed_records = 0;
-            self.store.commit_units(&self.packet.claim, std::mem::take(&mut self.listed)).await?;
+            let units = std::mem::take(&mut self.listed);
+            self.write(Write::Units(units)).await?;
         }
         Ok(())
+    }
+
+    /// Begins a write, once the one before it has ended; what that one gave. Listing goes on meanwhile.
+    async fn write(&mut self, write: Write) -> Result<Option<UnitId>, PacketError> {
+        let before = self.settle().await?;
+        let (session, claim, halt) = (Arc::clone(self.session), self.packet.claim, self.halt.clone());
+        self.writing = Some(tokio::spawn(async move {
+            let store = session.store();
+            match write {
+                Write::Units(units) => {
+                    session.ask(&halt, || store.commit_units(&claim, units.clone())).await.map(|()| None)
+                }
+                Write::Stage(batch) => {
+                    session.ask(&halt, || store.stage_unit(&claim, batch.clone())).await.map(Some)
+                }
+            }
+        }));
+        Ok(before)
+    }
+
+    /// Waits for the write under way; the unit it was for, if it staged one.
+    async fn settle(&mut self) -> Result<Option<UnitId>, PacketError> {
+        match self.writing.take() {
+            None => Ok(None),
+            Some(writing) => match writing.await {
+                Ok(written) => Ok(written?),
+                Err(_) => Err(PacketError::Retry("a write panicked".into())),
+            },
+        }
     }
 
     fn count(&self, records: &[UnitRecord]) {
         let files = records.iter().filter(|record| record.kind == RecordKind::File);
         let (count, bytes) = files.fold((0, 0u64), |(n, sum), file| (n + 1, sum.saturating_add(file.size)));
-        Progress::add(&self.worker.progress.objects_listed, count);
-        Progress::add(&self.worker.progress.bytes_listed, bytes);
+        Progress::add(&self.session.worker.progress.objects_listed, count);
+        Progress::add(&self.session.worker.progress.bytes_listed, bytes);
     }
 
     fn count_time(&self, begun: Instant) {
         let nanos = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        Progress::add(&self.worker.progress.listing_nanos, nanos);
+        Progress::add(&self.session.worker.progress.listing_nanos, nanos);
+    }
+}
+
+/// Completes the task. When the answer is lost, or the call is a repeated one whose first answer was, the done
+/// row tells whether it was this claim's.
+async fn complete(store: &dyn Store, claim: &Claim, units: Vec<UnitListing>) -> Result<(), StoreError> {
+    match store.complete_enumeration(claim, units).await {
+        Err(error @ (StoreError::CommitUnknown(_) | StoreError::LostClaim(_))) => {
+            let is_done = store.are_done(std::slice::from_ref(claim)).await?;
+            if is_done == [true] { Ok(()) } else { Err(error) }
+        }
+        completed => completed,
     }
 }
 

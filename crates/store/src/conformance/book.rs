@@ -12,6 +12,7 @@ use domesday_model::{
 };
 
 use super::Harness;
+use crate::error::StoreError;
 use crate::types::*;
 use crate::verbs::Store;
 
@@ -25,7 +26,20 @@ pub(super) const DEADLINE: Duration = Duration::from_secs(600);
 pub(super) const FLUSH: FanOutPolicy = FanOutPolicy { ready_low: u32::MAX };
 /// Cuts full packs only.
 pub(super) const FULL_ONLY: FanOutPolicy = FanOutPolicy { ready_low: 0 };
+/// Which fingerprint key jobs and processes of cases have.
+pub(super) const KEY: &str = "0a1b2c3d";
 pub(super) const RULES: RuleSetHash = RuleSetHash([7; 16]);
+
+/// A process that may do everything.
+pub(super) fn profile() -> Profile {
+    Profile {
+        host: "host:1".to_owned(),
+        version: "0.0.0".to_owned(),
+        slots: 2,
+        labels: Vec::new(),
+        fingerprint_key: Some(KEY.to_owned()),
+    }
+}
 
 /// The book under test.
 #[derive(Clone)]
@@ -61,7 +75,11 @@ impl Book {
     }
 
     pub(super) async fn process(&self, role: Role, group: &str) -> ProcessId {
-        let process = Process { id: ProcessId(self.id()), role, node_group: group.to_owned() };
+        self.process_with(role, group, profile()).await
+    }
+
+    pub(super) async fn process_with(&self, role: Role, group: &str, profile: Profile) -> ProcessId {
+        let process = Process { profile, ..Process::new(ProcessId(self.id()), role, group) };
         self.store().register(&process, LEASE).await.unwrap();
         process.id
     }
@@ -107,6 +125,23 @@ impl Book {
         Running { book: self.clone(), group, master, orchestrator, lease: owned.lease, worker }
     }
 
+    /// Completes one classification task.
+    pub(super) async fn complete(
+        &self,
+        claim: &Claim,
+        first_sequence: u64,
+        batch: ResultBatch,
+    ) -> Result<(), StoreError> {
+        let completion = completion(claim, first_sequence, batch);
+        let answers = self.store().complete_classifications(vec![completion]).await?;
+        let [answer] = answers.try_into().expect("as many answers as tasks");
+        answer
+    }
+
+    pub(super) async fn is_done(&self, claim: &Claim) -> bool {
+        self.store().are_done(&[*claim]).await.unwrap() == [true]
+    }
+
     /// All occurrences of a job.
     pub(super) async fn occurrences(&self, master: MasterJobId, filter: OccurrenceFilter) -> Vec<Occurrence> {
         let mut stream = self.store().occurrences(master, filter).await.unwrap();
@@ -126,9 +161,14 @@ impl Book {
             problems: store.problems(master, 1_000).await.unwrap(),
             occurrences: self.occurrences(master, OccurrenceFilter::default()).await,
             units: store.task_units(claim).await.unwrap(),
-            done: store.is_done(claim).await.unwrap(),
+            done: self.is_done(claim).await,
         }
     }
+}
+
+/// A classification task that is done, with the last of its results.
+pub(super) fn completion(claim: &Claim, first_sequence: u64, batch: ResultBatch) -> Completion {
+    Completion { claim: *claim, first_sequence, batch, totals: TaskTotals::default() }
 }
 
 #[derive(PartialEq, Debug)]
@@ -174,7 +214,7 @@ impl Running {
     pub async fn list(&self, units: Vec<UnitListing>) {
         let claim = self.enumeration().await.claim;
         self.store().commit_units(&claim, units).await.unwrap();
-        self.store().complete_enumeration(&claim).await.unwrap();
+        self.store().complete_enumeration(&claim, Vec::new()).await.unwrap();
     }
 
     pub async fn fan_out(&self) -> FanOutReport {
@@ -190,8 +230,7 @@ impl Running {
 
     /// Completes a classification task that found nothing.
     pub async fn complete(&self, packet: &WorkPacket) {
-        let totals = TaskTotals::default();
-        self.store().complete_classification(&packet.claim, 0, ResultBatch::default(), totals).await.unwrap();
+        self.book.complete(&packet.claim, 0, ResultBatch::default()).await.unwrap();
     }
 
     pub async fn complete_job(&self) -> Option<JobStatus> {
@@ -240,6 +279,8 @@ impl JobBuilder {
             node_group: GROUP.to_owned(),
             configuration: serde_json::json!({ "path": name }),
             concurrency_limit: None,
+            worker_label: None,
+            credential: None,
         });
         self
     }
@@ -268,11 +309,13 @@ impl JobBuilder {
             id,
             request_key: self.request_key,
             description: self.description,
+            template: None,
+            priority: 0,
             configuration: JobConfiguration {
                 datasources: self.sources,
                 rule_set: RULES.to_string(),
                 options: ScanOptions::default(),
-                fingerprint_key: "0a1b2c3d".into(),
+                fingerprint_key: KEY.into(),
             },
         }
     }

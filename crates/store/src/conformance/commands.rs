@@ -8,6 +8,7 @@ use crate::types::*;
 
 cases![
     pause_waits_for_running_tasks,
+    workers_are_told_which_of_their_jobs_stop,
     a_paused_job_is_resumed_as_a_queued_one,
     a_paused_jobs_tasks_are_not_claimed,
     cancel_ends_a_queued_job_without_an_owner,
@@ -49,6 +50,20 @@ async fn pause_waits_for_running_tasks(book: Book) {
     assert_eq!(book.store().settle_job(&running.lease).await.unwrap(), Some(JobStatus::Paused));
     assert_eq!(book.status(running.master).await, JobStatus::Paused);
     assert_eq!(book.store().renew_jobs(running.orchestrator, LEASE).await.unwrap(), []);
+}
+
+async fn workers_are_told_which_of_their_jobs_stop(book: Book) {
+    let (mut paused, mut cancelled) = (book.running(job("a")).await, book.running(job("b")).await);
+    let goes_on = book.running(job("c")).await;
+    let all = vec![paused.lease.job, cancelled.lease.job, goes_on.lease.job];
+    assert_eq!(book.store().stopping_jobs(all.clone()).await.unwrap(), []);
+    assert_eq!(book.store().stopping_jobs(Vec::new()).await.unwrap(), []);
+    paused.execute(Command::Pause).await;
+    assert_eq!(book.store().stopping_jobs(all.clone()).await.unwrap(), [paused.lease.job]);
+    cancelled.execute(Command::Cancel).await;
+    book.store().settle_job(&cancelled.lease).await.unwrap();
+    let stopping = [paused.lease.job, cancelled.lease.job];
+    assert_eq!(book.store().stopping_jobs(all).await.unwrap(), stopping);
 }
 
 async fn a_paused_job_is_resumed_as_a_queued_one(book: Book) {

@@ -21,7 +21,7 @@ cases![
     commit_staged_is_fenced,
     complete_enumeration_is_fenced,
     stage_results_is_fenced,
-    complete_classification_is_fenced,
+    complete_classifications_is_fenced,
     returning_is_fenced,
     retrying_is_fenced,
     failing_is_fenced,
@@ -75,13 +75,10 @@ impl Held {
         if self.classification {
             let results = findings(vec![finding("f", "r")]);
             store.stage_results(claim, 0, results).await.unwrap();
-            store
-                .complete_classification(claim, 1, ResultBatch::default(), TaskTotals::default())
-                .await
-                .unwrap();
+            self.running.book.complete(claim, 1, ResultBatch::default()).await.unwrap();
         } else {
             store.commit_staged(claim, self.unit).await.unwrap();
-            store.complete_enumeration(claim).await.unwrap();
+            store.complete_enumeration(claim, Vec::new()).await.unwrap();
         }
     }
 
@@ -139,8 +136,8 @@ async fn refused(book: &Book, classification: bool, write: Write) {
         assert_eq!(book.store().events("test", u32::MAX).await.unwrap(), events, "{loss:?}");
         if let Some(holder) = holder {
             held.complete(&holder).await;
-            assert!(book.store().is_done(&holder).await.unwrap());
-            assert!(!book.store().is_done(&held.claim).await.unwrap());
+            assert!(book.is_done(&holder).await);
+            assert!(!book.is_done(&held.claim).await);
         }
     }
     accepted_while_pausing(book, classification, write).await;
@@ -184,7 +181,7 @@ async fn commit_staged_is_fenced(book: Book) {
 
 async fn complete_enumeration_is_fenced(book: Book) {
     refused(&book, false, |store, claim, _| {
-        Box::pin(async move { store.complete_enumeration(&claim).await })
+        Box::pin(async move { store.complete_enumeration(&claim, vec![listed("", files("late", 3))]).await })
     })
     .await;
 }
@@ -196,11 +193,12 @@ async fn stage_results_is_fenced(book: Book) {
     .await;
 }
 
-async fn complete_classification_is_fenced(book: Book) {
+async fn complete_classifications_is_fenced(book: Book) {
     refused(&book, true, |store, claim, _| {
         Box::pin(async move {
             let late = findings(vec![finding("f", "late")]);
-            store.complete_classification(&claim, 1, late, TaskTotals::default()).await
+            let answers = store.complete_classifications(vec![completion(&claim, 1, late)]).await?;
+            answers.into_iter().collect()
         })
     })
     .await;

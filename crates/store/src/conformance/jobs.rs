@@ -82,7 +82,7 @@ async fn a_job_is_unfinished_until_it_is_reported(book: Book) {
     let packet = running.enumeration().await;
     let store = book.store();
     store.commit_units(&packet.claim, vec![listed("", vec![])]).await.unwrap();
-    store.complete_enumeration(&packet.claim).await.unwrap();
+    store.complete_enumeration(&packet.claim, Vec::new()).await.unwrap();
     assert_eq!(store.complete_job(&running.lease).await.unwrap(), Some(JobStatus::Completed));
     let unreported = store.unfinished([1; 16]).await.unwrap().unwrap();
     assert_eq!((unreported.id, unreported.status), (running.master, JobStatus::Completed));
@@ -161,7 +161,7 @@ async fn a_released_owner_is_replaced_at_once(book: Book) {
     book.claim_job(first).await.unwrap();
     book.store().release(Role::Orchestrator, first).await.unwrap();
     assert!(book.claim_job(second).await.is_some());
-    assert!(!book.store().renew(Role::Orchestrator, first, LEASE).await.unwrap());
+    assert!(!book.store().renew(Role::Orchestrator, first, LEASE, Load::default()).await.unwrap());
 }
 
 async fn renewal_keeps_a_job_and_tells_what_is_pending(book: Book) {
@@ -182,9 +182,9 @@ async fn a_process_that_expired_cannot_renew(book: Book) {
     for role in [Role::Worker, Role::Orchestrator] {
         let process = book.process(role, GROUP).await;
         book.advance(LEASE / 2);
-        assert!(book.store().renew(role, process, LEASE).await.unwrap());
+        assert!(book.store().renew(role, process, LEASE, Load::default()).await.unwrap());
         book.advance(LEASE);
-        assert!(!book.store().renew(role, process, LEASE).await.unwrap());
+        assert!(!book.store().renew(role, process, LEASE, Load::default()).await.unwrap());
     }
 }
 

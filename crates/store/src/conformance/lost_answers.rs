@@ -10,6 +10,7 @@ use crate::types::*;
 cases![
     a_completed_enumeration_is_read_back,
     a_completed_classification_is_read_back,
+    many_completions_are_read_back_together,
     staging_a_unit_again_is_harmless,
     committing_units_again_is_harmless,
     committing_a_staged_unit_again_is_harmless,
@@ -31,11 +32,11 @@ async fn a_completed_enumeration_is_read_back(book: Book) {
         let running = book.running(job("a").group(&format!("{committed}"))).await;
         let claim = running.enumeration().await.claim;
         book.lose_answer("complete_enumeration", committed);
-        unknown(book.store().complete_enumeration(&claim).await);
-        assert_eq!(book.store().is_done(&claim).await.unwrap(), committed);
-        let again = book.store().complete_enumeration(&claim).await;
+        unknown(book.store().complete_enumeration(&claim, Vec::new()).await);
+        assert_eq!(book.is_done(&claim).await, committed);
+        let again = book.store().complete_enumeration(&claim, Vec::new()).await;
         assert_eq!(again.is_ok(), !committed, "a claim completes its task once");
-        assert!(book.store().is_done(&claim).await.unwrap());
+        assert!(book.is_done(&claim).await);
     }
 }
 
@@ -44,16 +45,32 @@ async fn a_completed_classification_is_read_back(book: Book) {
         let running = book.running(job("a").group(&format!("{committed}"))).await;
         let claim = running.classify(&["f"]).await.claim;
         let results = findings(vec![finding("f", "r")]);
-        book.lose_answer("complete_classification", committed);
-        unknown(
-            book.store().complete_classification(&claim, 0, results.clone(), TaskTotals::default()).await,
-        );
-        assert_eq!(book.store().is_done(&claim).await.unwrap(), committed);
+        book.lose_answer("complete_classifications", committed);
+        unknown(book.complete(&claim, 0, results.clone()).await);
+        assert_eq!(book.is_done(&claim).await, committed);
         let visible = book.occurrences(running.master, OccurrenceFilter::default()).await.len();
         assert_eq!(visible, usize::from(committed), "all or nothing");
-        let again = book.store().complete_classification(&claim, 0, results, TaskTotals::default()).await;
+        let again = book.complete(&claim, 0, results).await;
         assert_eq!(again.is_ok(), !committed);
         assert_eq!(book.occurrences(running.master, OccurrenceFilter::default()).await.len(), 1);
+    }
+}
+
+/// The answer is lost for all of them, whatever each one's would have been.
+async fn many_completions_are_read_back_together(book: Book) {
+    for committed in [true, false] {
+        let running = book.running(job("a").group(&format!("{committed}"))).await;
+        let first = running.classify(&["f"]).await.claim;
+        running.store().give_back(&first, GiveBack::Returned).await.unwrap();
+        let second = running.classification().await.claim;
+        let completions: Vec<_> =
+            [first, second].iter().map(|claim| completion(claim, 0, ResultBatch::default())).collect();
+        book.lose_answer("complete_classifications", committed);
+        unknown(book.store().complete_classifications(completions.clone()).await);
+        assert_eq!(book.store().are_done(&[first, second]).await.unwrap(), [false, committed]);
+        let answers = book.store().complete_classifications(completions).await.unwrap();
+        assert_eq!([answers[0].is_ok(), answers[1].is_ok()], [false, !committed]);
+        assert_eq!(book.store().are_done(&[second, first]).await.unwrap(), [true, false]);
     }
 }
 
@@ -108,10 +125,7 @@ async fn staging_results_again_is_harmless(book: Book) {
         book.lose_answer("stage_results", committed);
         unknown(book.store().stage_results(&claim, 0, results.clone()).await);
         book.store().stage_results(&claim, 0, results).await.unwrap();
-        book.store()
-            .complete_classification(&claim, 2, ResultBatch::default(), TaskTotals::default())
-            .await
-            .unwrap();
+        book.complete(&claim, 2, ResultBatch::default()).await.unwrap();
         assert_eq!(book.occurrences(running.master, OccurrenceFilter::default()).await.len(), 2);
     }
 }

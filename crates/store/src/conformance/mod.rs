@@ -17,15 +17,19 @@ mod book;
 mod runner;
 
 pub mod commands;
+pub mod datasources;
 pub mod events;
 pub mod fan_out;
 pub mod fence;
 pub mod jobs;
 pub mod lost_answers;
+pub mod operations;
+pub mod prune;
 pub mod reaper;
 pub mod results;
 pub mod sessions;
 pub mod tasks;
+pub mod templates;
 pub mod units;
 
 pub use book::Book;
@@ -61,6 +65,10 @@ pub const THEMES: &[(&str, &[Case])] = &[
     ("events", events::CASES),
     ("fence", fence::CASES),
     ("lost_answers", lost_answers::CASES),
+    ("datasources", datasources::CASES),
+    ("templates", templates::CASES),
+    ("operations", operations::CASES),
+    ("prune", prune::CASES),
 ];
 
 /// Lists a theme's cases under the names of their functions.

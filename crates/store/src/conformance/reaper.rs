@@ -25,6 +25,7 @@ cases![
     halves_resume_what_was_staged,
     a_task_that_makes_progress_is_never_given_up,
     an_object_that_ends_every_worker_is_given_up_by_name,
+    what_was_held_together_with_such_an_object_is_not_given_up,
     a_container_that_ends_every_worker_is_given_up_by_name,
     a_poisoned_task_was_not_done_by_its_last_claim,
 ];
@@ -65,7 +66,7 @@ async fn pass(running: &Running, mut time: Duration) {
     while !time.is_zero() {
         let step = time.min(LEASE / 2);
         running.book.advance(step);
-        assert!(running.store().renew(Role::Worker, running.worker, LEASE).await.unwrap());
+        assert!(running.store().renew(Role::Worker, running.worker, LEASE, Load::default()).await.unwrap());
         time -= step;
     }
 }
@@ -113,17 +114,28 @@ async fn a_completion_and_the_reaper_exclude_each_other(book: Book) {
         let (reaping, completing) = (book.store(), book.store());
         let group = running.group.clone();
         let reaped = tokio::spawn(async move { reaping.reap_tasks(&group, DEADLINE).await.unwrap() });
-        let completed = tokio::spawn(async move { completing.complete_enumeration(&claim).await });
+        let completed =
+            tokio::spawn(async move { completing.complete_enumeration(&claim, Vec::new()).await });
         let (reaped, completed) = (reaped.await.unwrap(), completed.await.unwrap());
-        let done = book.store().is_done(&claim).await.unwrap();
+        let done = book.is_done(&claim).await;
         assert_eq!((completed.is_ok(), reaped.returned), (done, u64::from(!done)));
     }
 }
 
+/// Longer than a task is kept back that was alone with a worker that ended.
+const KEPT_BACK: Duration = Duration::from_secs(5);
+
 /// Claims and abandons the next task of a type.
 async fn abandon(running: &mut Running, task_type: TaskType) -> ReapReport {
     running.claim_by(running.worker, task_type).await.expect("a task is pending");
-    running.abandon().await
+    abandoned(running).await
+}
+
+/// Abandons what is claimed, and waits until it can be claimed again.
+async fn abandoned(running: &mut Running) -> ReapReport {
+    let report = running.abandon().await;
+    running.book.advance(KEPT_BACK);
+    report
 }
 
 async fn after_two_abandonments_a_task_is_split(book: Book) {
@@ -135,7 +147,7 @@ async fn after_two_abandonments_a_task_is_split(book: Book) {
     assert_eq!(running.abandon().await, SPLIT);
     let late = book.store().stage_results(&whole.claim, 0, findings(vec![finding("u/f0", "r")])).await;
     assert!(late.is_err_and(|error| error.is_lost()));
-    assert!(!book.store().is_done(&whole.claim).await.unwrap());
+    assert!(!book.is_done(&whole.claim).await);
     let mut keys = Vec::new();
     for _ in 0..2 {
         let packet = running.classification().await;
@@ -177,7 +189,7 @@ async fn halves_cover_the_whole_and_skip_what_was_committed(book: Book) {
         }
         // Listed again although it need not be: still one unit.
         store.commit_units(&half.claim, vec![listed("a", files("again", 5))]).await.unwrap();
-        store.complete_enumeration(&half.claim).await.unwrap();
+        store.complete_enumeration(&half.claim, Vec::new()).await.unwrap();
     }
     assert_eq!(listed_by_halves, BTreeSet::from(["b", "d"].map(key)));
     let summary = store.summary(running.master).await.unwrap();
@@ -234,7 +246,7 @@ async fn an_object_that_ends_every_worker_is_given_up_by_name(book: Book) {
             running.complete(&packet).await;
         } else {
             store.stage_results(&packet.claim, 0, findings(vec![finding("bad", "r")])).await.unwrap();
-            reports.push(running.abandon().await);
+            reports.push(abandoned(&mut running).await);
         }
     }
     assert_eq!(reports, [RETURNED, RETURNED, RETURNED, POISONED], "five times in all");
@@ -246,6 +258,36 @@ async fn an_object_that_ends_every_worker_is_given_up_by_name(book: Book) {
     assert_eq!(book.occurrences(running.master, OccurrenceFilter::default()).await, []);
     assert_eq!(running.complete_job().await, Some(JobStatus::PartiallyCompleted));
     assert_eq!(store.sweep(100).await.unwrap(), 4, "what the lost claims staged");
+}
+
+async fn what_was_held_together_with_such_an_object_is_not_given_up(book: Book) {
+    let mut running = book.running(job("a")).await;
+    let store = book.store();
+    running.list(vec![listed("", ["a", "bad", "c"].map(file).to_vec())]).await;
+    running.fan_out().await;
+    // Whoever holds the bad object loses all that it holds.
+    let mut completed = BTreeSet::new();
+    for _ in 0..40 {
+        let packets = store.claim_tasks(running.worker, &running.group, Classification, 10).await.unwrap();
+        let mut keys = BTreeSet::new();
+        for packet in &packets {
+            keys.extend(store.packet_objects(packet).await.unwrap().into_iter().map(|object| object.key));
+        }
+        if keys.contains(&key("bad")) {
+            running.abandon().await;
+            continue;
+        }
+        for packet in &packets {
+            running.complete(packet).await;
+        }
+        completed.extend(keys);
+        book.advance(Duration::from_secs(1));
+    }
+    assert_eq!(completed, BTreeSet::from(["a", "c"].map(key)));
+    let problems = store.problems(running.master, 10).await.unwrap();
+    let named: Vec<_> = problems.iter().map(|problem| (&problem.location.key, problem.reason)).collect();
+    assert_eq!(named, [(&key("bad"), Some(Reason::Poisoned))]);
+    assert_eq!(running.complete_job().await, Some(JobStatus::PartiallyCompleted));
 }
 
 async fn a_container_that_ends_every_worker_is_given_up_by_name(book: Book) {
@@ -271,7 +313,7 @@ async fn a_poisoned_task_was_not_done_by_its_last_claim(book: Book) {
     let mut last = None;
     for _ in 0..5 {
         last = Some(running.enumeration().await);
-        running.abandon().await;
+        abandoned(&mut running).await;
     }
-    assert!(!book.store().is_done(&last.unwrap().claim).await.unwrap());
+    assert!(!book.is_done(&last.unwrap().claim).await);
 }

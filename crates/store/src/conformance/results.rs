@@ -17,6 +17,9 @@ cases![
     an_occurrence_comes_back_as_it_went_in,
     repeated_staging_is_harmless,
     missing_results_are_noticed,
+    many_tasks_complete_each_for_itself,
+    a_claim_completes_its_task_once,
+    no_completions_are_none,
     results_of_a_lost_claim_are_never_visible,
     a_finding_keeps_its_id_across_jobs,
     what_makes_a_finding_another_one,
@@ -44,7 +47,8 @@ async fn results_are_visible_when_their_task_is_complete(book: Book) {
     assert_eq!(book.view(running.master, &packet.claim).await, before);
     let totals = TaskTotals { objects: 2, nested: 1, bytes: 20 };
     let last = findings(vec![finding("g", "t")]);
-    store.complete_classification(&packet.claim, 3, last, totals).await.unwrap();
+    let last = Completion { totals, ..completion(&packet.claim, 3, last) };
+    assert!(matches!(store.complete_classifications(vec![last]).await.unwrap()[..], [Ok(())]));
     let rules: Vec<_> =
         book.occurrences(running.master, ALL).await.into_iter().map(|occurrence| occurrence.rule).collect();
     assert_eq!(rules, ["r", "s", "t"]);
@@ -55,12 +59,12 @@ async fn results_are_visible_when_their_task_is_complete(book: Book) {
         (summary.objects_done, summary.nested_done, summary.bytes_done, summary.tasks_open),
         (2, 1, 20, 0)
     );
-    assert!(store.is_done(&packet.claim).await.unwrap());
+    assert!(book.is_done(&packet.claim).await);
 }
 
 /// Completes a packet with these results, staging nothing.
 async fn complete(running: &Running, packet: &WorkPacket, results: ResultBatch) {
-    running.store().complete_classification(&packet.claim, 0, results, TaskTotals::default()).await.unwrap();
+    running.book.complete(&packet.claim, 0, results).await.unwrap();
 }
 
 async fn an_occurrence_comes_back_as_it_went_in(book: Book) {
@@ -86,7 +90,7 @@ async fn an_occurrence_comes_back_as_it_went_in(book: Book) {
         ..ResultBatch::default()
     };
     running.store().stage_results(&packet.claim, 0, results.clone()).await.unwrap();
-    running.store().complete_classification(&packet.claim, 2, results, TaskTotals::default()).await.unwrap();
+    book.complete(&packet.claim, 2, results).await.unwrap();
     let occurrences = book.occurrences(running.master, ALL).await;
     assert_eq!(occurrences.len(), 2);
     for occurrence in occurrences {
@@ -116,10 +120,7 @@ async fn repeated_staging_is_harmless(book: Book) {
         let results = findings(vec![finding("f", "r"), finding("f", "s")]);
         book.store().stage_results(&packet.claim, 0, results).await.unwrap();
     }
-    book.store()
-        .complete_classification(&packet.claim, 2, ResultBatch::default(), TaskTotals::default())
-        .await
-        .unwrap();
+    book.complete(&packet.claim, 2, ResultBatch::default()).await.unwrap();
     assert_eq!(book.occurrences(running.master, ALL).await.len(), 2);
 }
 
@@ -131,13 +132,100 @@ async fn missing_results_are_noticed(book: Book) {
     // A batch between these was never staged, or the staged ones are left out: neither may pass.
     for first_sequence in [0, 2] {
         let last = findings(vec![finding("f", "t")]);
-        let result =
-            store.complete_classification(&packet.claim, first_sequence, last, TaskTotals::default()).await;
+        let result = book.complete(&packet.claim, first_sequence, last).await;
         assert!(matches!(result, Err(StoreError::Gap { expected: 1, .. })), "{result:?}");
     }
     let last = findings(vec![finding("f", "t")]);
-    store.complete_classification(&packet.claim, 1, last, TaskTotals::default()).await.unwrap();
+    book.complete(&packet.claim, 1, last).await.unwrap();
     assert_eq!(book.occurrences(running.master, ALL).await.len(), 2);
+}
+
+/// Objects enough that each of these units becomes a task of its own.
+async fn packets<const N: usize>(running: &Running) -> [WorkPacket; N] {
+    let listing = |unit| listed(&format!("u{unit}"), files("f", crate::PACK_OBJECTS_MAX as usize / 2 + 1));
+    running.list((0..N).map(listing).collect()).await;
+    running.fan_out().await;
+    let max = N as u32;
+    let packets = running.store().claim_tasks(running.worker, GROUP, TaskType::Classification, max).await;
+    packets.unwrap().try_into().expect("a task for each unit")
+}
+
+async fn many_tasks_complete_each_for_itself(book: Book) {
+    let running = book.running(job("a")).await;
+    let [staged, lost, late, short, plain] = packets(&running).await;
+    let store = book.store();
+    let one = |rule| findings(vec![finding("f", rule)]);
+    for (packet, rule) in [(&staged, "staged"), (&lost, "lost"), (&short, "short")] {
+        store.stage_results(&packet.claim, 0, one(rule)).await.unwrap();
+    }
+    store.give_back(&lost.claim, GiveBack::Returned).await.unwrap();
+    let again = running.classification().await;
+    assert_eq!(again.claim.task, lost.claim.task);
+    let seen = || objects(vec![report("f", ObjectStatus::Partial, Some(Reason::Changed))]);
+    let answers = store
+        .complete_classifications(vec![
+            completion(&plain.claim, 0, seen()),
+            completion(&lost.claim, 1, one("never")),
+            completion(&staged.claim, 1, one("last")),
+            // It says nothing is staged, and there is.
+            completion(&short.claim, 0, one("never")),
+            // It says something is staged, and there is nothing.
+            completion(&late.claim, 2, ResultBatch::default()),
+        ])
+        .await
+        .unwrap();
+    let [Ok(()), Err(refused), Ok(()), Err(first), Err(second)] = &answers[..] else { panic!("{answers:?}") };
+    assert!(matches!(refused, StoreError::LostClaim(task) if *task == lost.claim.task), "{refused}");
+    for (gap, task, staged, said) in [(first, &short, 1, 0), (second, &late, 0, 2)] {
+        assert!(
+            matches!(gap, StoreError::Gap { task: of, expected, found }
+                if (*of, *expected, *found) == (task.claim.task, staged, said)),
+            "{gap}"
+        );
+    }
+    let visible = || async {
+        let occurrences = book.occurrences(running.master, ALL).await;
+        let mut rules: Vec<_> = occurrences.into_iter().map(|occurrence| occurrence.rule).collect();
+        rules.sort_unstable();
+        rules
+    };
+    assert_eq!(visible().await, ["last", "staged"]);
+    assert_eq!(store.problems(running.master, 10).await.unwrap().len(), 1);
+    let claims = [&plain, &lost, &staged, &short, &late, &again].map(|packet| packet.claim);
+    assert_eq!(store.are_done(&claims).await.unwrap(), [true, false, true, false, false, false]);
+    // Who was refused for a gap still has the task, and so has the new holder of the lost one.
+    let answers = store
+        .complete_classifications(vec![
+            completion(&short.claim, 1, ResultBatch::default()),
+            completion(&again.claim, 0, one("again")),
+            completion(&late.claim, 0, ResultBatch::default()),
+        ])
+        .await
+        .unwrap();
+    assert!(matches!(answers[..], [Ok(()), Ok(()), Ok(())]), "{answers:?}");
+    assert_eq!(visible().await, ["again", "last", "short", "staged"]);
+    assert_eq!(running.complete_job().await, Some(JobStatus::PartiallyCompleted));
+}
+
+async fn a_claim_completes_its_task_once(book: Book) {
+    let running = book.running(job("a")).await;
+    let [one, other] = packets(&running).await;
+    let result = || findings(vec![finding("f", "r")]);
+    let completions = vec![
+        completion(&one.claim, 0, result()),
+        completion(&other.claim, 0, ResultBatch::default()),
+        completion(&one.claim, 0, result()),
+    ];
+    let answers = book.store().complete_classifications(completions.clone()).await.unwrap();
+    assert!(matches!(answers[..], [Ok(()), Ok(()), Err(StoreError::LostClaim(_))]), "{answers:?}");
+    let answers = book.store().complete_classifications(completions).await.unwrap();
+    assert!(answers.iter().all(|answer| matches!(answer, Err(StoreError::LostClaim(_)))), "{answers:?}");
+    assert_eq!(book.occurrences(running.master, ALL).await.len(), 1);
+}
+
+async fn no_completions_are_none(book: Book) {
+    assert!(book.store().complete_classifications(Vec::new()).await.unwrap().is_empty());
+    assert!(book.store().are_done(&[]).await.unwrap().is_empty());
 }
 
 async fn results_of_a_lost_claim_are_never_visible(book: Book) {
@@ -147,10 +235,7 @@ async fn results_of_a_lost_claim_are_never_visible(book: Book) {
     running.abandon().await;
     let second = running.classification().await;
     book.store().stage_results(&second.claim, 0, findings(vec![finding("f", "kept")])).await.unwrap();
-    book.store()
-        .complete_classification(&second.claim, 1, ResultBatch::default(), TaskTotals::default())
-        .await
-        .unwrap();
+    book.complete(&second.claim, 1, ResultBatch::default()).await.unwrap();
     let occurrences = book.occurrences(running.master, ALL).await;
     assert_eq!(occurrences.iter().map(|occurrence| occurrence.rule.as_str()).collect::<Vec<_>>(), ["kept"]);
 }
@@ -310,7 +395,8 @@ async fn the_summary_adds_up(book: Book) {
         report("i", ObjectStatus::Failed, Some(Reason::PermissionDenied)),
     ]);
     let totals = TaskTotals { objects: 2, nested: 2, bytes: 99 };
-    book.store().complete_classification(&packet.claim, 0, results, totals).await.unwrap();
+    let completion = Completion { totals, ..completion(&packet.claim, 0, results) };
+    assert!(matches!(book.store().complete_classifications(vec![completion]).await.unwrap()[..], [Ok(())]));
     let mut summary = book.store().summary(running.master).await.unwrap();
     summary.skipped.sort_unstable();
     assert_eq!(
@@ -344,9 +430,6 @@ async fn a_sweep_takes_only_what_is_lost(book: Book) {
     assert_eq!(store.sweep(1).await.unwrap(), 1);
     assert_eq!(store.sweep(10).await.unwrap(), 1);
     assert_eq!(store.sweep(10).await.unwrap(), 0);
-    store
-        .complete_classification(&held.claim, 1, ResultBatch::default(), TaskTotals::default())
-        .await
-        .unwrap();
+    book.complete(&held.claim, 1, ResultBatch::default()).await.unwrap();
     assert_eq!(book.occurrences(running.master, ALL).await.len(), 1);
 }

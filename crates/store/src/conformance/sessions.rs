@@ -37,7 +37,7 @@ async fn a_job_ends_when_nothing_is_left(book: Book) {
     book.store().stage_unit(&root.claim, batch("", 0, vec![file("f")])).await.unwrap();
     let unit = book.store().task_units(&root.claim).await.unwrap()[0].unit;
     book.store().commit_staged(&root.claim, unit).await.unwrap();
-    book.store().complete_enumeration(&root.claim).await.unwrap();
+    book.store().complete_enumeration(&root.claim, Vec::new()).await.unwrap();
     assert_eq!(running.complete_job().await, None, "a unit is to be fanned out");
     running.fan_out().await;
     assert_eq!(running.complete_job().await, None);
@@ -72,13 +72,13 @@ async fn a_job_with_failures_is_partially_completed(book: Book) {
         running.fan_out().await;
         let packet = running.classification().await;
         let results = objects(object.into_iter().collect());
-        book.store().complete_classification(&packet.claim, 0, results, TaskTotals::default()).await.unwrap();
+        book.complete(&packet.claim, 0, results).await.unwrap();
         assert_eq!(running.complete_job().await, Some(JobStatus::PartiallyCompleted));
     }
     let running = book.running(job("a")).await;
     let packet = running.classify(&["f"]).await;
     let skipped = objects(vec![report("f", ObjectStatus::Skipped, Some(Reason::TooLarge))]);
-    book.store().complete_classification(&packet.claim, 0, skipped, TaskTotals::default()).await.unwrap();
+    book.complete(&packet.claim, 0, skipped).await.unwrap();
     assert_eq!(running.complete_job().await, Some(JobStatus::Completed), "left out as asked is no failure");
 }
 
@@ -161,7 +161,7 @@ async fn a_silent_session_is_stalled_and_recovers(book: Book) {
     assert_eq!(stalled().await, 1, "it had recovered, and stalled again");
     let unit = store.task_units(&root.claim).await.unwrap()[0].unit;
     store.commit_staged(&root.claim, unit).await.unwrap();
-    store.complete_enumeration(&root.claim).await.unwrap();
+    store.complete_enumeration(&root.claim, Vec::new()).await.unwrap();
     assert_eq!(running.complete_job().await, None);
     assert_eq!(ended(&book).await, ["COMPLETED"], "a stalled session ends like any other");
 }

@@ -155,7 +155,7 @@ async fn a_data_source_runs_no_more_tasks_than_its_limit(book: Book) {
     assert_eq!(packets.len(), 2);
     assert_eq!(running.claim_by(running.worker, DiscoveryEnumerate).await, None);
     let done = packets.pop().unwrap();
-    book.store().complete_enumeration(&done.claim).await.unwrap();
+    book.store().complete_enumeration(&done.claim, Vec::new()).await.unwrap();
     assert_eq!(
         book.store().claim_tasks(running.worker, GROUP, DiscoveryEnumerate, 10).await.unwrap().len(),
         1
@@ -169,7 +169,7 @@ async fn a_full_data_source_does_not_hold_up_another(book: Book) {
     for (root, units) in roots.iter().zip([4, 1]) {
         let units = (0..units).map(|i| listed(&format!("u{i}"), files("f", half))).collect();
         book.store().commit_units(&root.claim, units).await.unwrap();
-        book.store().complete_enumeration(&root.claim).await.unwrap();
+        book.store().complete_enumeration(&root.claim, Vec::new()).await.unwrap();
     }
     assert_eq!(running.fan_out().await.classification_tasks, 5);
     let packets = book.store().claim_tasks(running.worker, GROUP, Classification, 2).await.unwrap();
@@ -244,7 +244,7 @@ async fn a_failed_half_leaves_the_other_alone(book: Book) {
     store.give_back(&first.claim, GiveBack::Failed { error: "gone".to_owned() }).await.unwrap();
     store.stage_unit(&second.claim, batch("e", 1, vec![file("y")])).await.unwrap();
     store.commit_staged(&second.claim, unit).await.unwrap();
-    store.complete_enumeration(&second.claim).await.unwrap();
+    store.complete_enumeration(&second.claim, Vec::new()).await.unwrap();
     assert_eq!(store.summary(running.master).await.unwrap().objects_listed, 2);
 }
 

@@ -237,7 +237,7 @@ async fn a_listing_that_fits_one_batch_replaces_what_was_staged(book: Book) {
     store.commit_units(&packet.claim, vec![listed("", files("new", 2))]).await.unwrap();
     let units = store.task_units(&packet.claim).await.unwrap();
     assert_eq!((units.len(), units[0].status, units[0].records), (1, UnitStatus::Committed, 2));
-    store.complete_enumeration(&packet.claim).await.unwrap();
+    store.complete_enumeration(&packet.claim, Vec::new()).await.unwrap();
     assert_eq!(running.fan_out().await.enumeration_tasks, 0);
     let objects = store.packet_objects(&running.classification().await).await.unwrap();
     assert_eq!(objects.into_iter().map(|object| object.key).collect::<Vec<_>>(), [key("new0"), key("new1")]);

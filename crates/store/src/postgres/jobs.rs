@@ -26,6 +26,7 @@ pub(super) const PUT_RULE_SET: &str = statement(FILE, "put_rule_set");
 pub(super) const RULE_SET: &str = statement(FILE, "rule_set");
 pub(super) const UNFINISHED: &str = statement(FILE, "unfinished");
 pub(super) const MASTER_JOB: &str = statement(FILE, "master_job");
+pub(super) const STOPPING: &str = statement(FILE, "stopping_jobs");
 pub(super) const MASTER_JOBS: &str = statement(FILE, "master_jobs");
 
 pub(super) async fn submit(tx: &mut Tx<'_>, job: &NewMasterJob) -> Result<()> {
@@ -33,7 +34,9 @@ pub(super) async fn submit(tx: &mut Tx<'_>, job: &NewMasterJob) -> Result<()> {
     const DATASOURCES: &str = statement(FILE, "upsert_datasources");
     const JOBS: &str = statement(FILE, "insert_jobs");
     let id = job.id.0.to_vec();
-    let master = params![id.clone(), job.request_key.to_vec(), text(&job.description)];
+    let template = job.template.clone();
+    let master = params![id.clone(), job.request_key.to_vec(), text(&job.description), template];
+    tx.wakes_before_it_returns();
     if tx.query(MASTER, master).await?.is_empty() {
         return Ok(());
     }
@@ -46,6 +49,8 @@ pub(super) async fn submit(tx: &mut Tx<'_>, job: &NewMasterJob) -> Result<()> {
             column(sources, |source| source.node_group.clone()),
             column(sources, |source| source.concurrency_limit.map(i64::from)),
             column(sources, |source| source.configuration.to_string()),
+            column(sources, |source| source.worker_label.clone()),
+            column(sources, |source| source.credential.clone()),
         ],
     );
     let (mut groups, mut shares) = (Vec::new(), Vec::new());
@@ -53,7 +58,8 @@ pub(super) async fn submit(tx: &mut Tx<'_>, job: &NewMasterJob) -> Result<()> {
         groups.push(group.to_owned());
         shares.push(to_json(&share)?);
     }
-    tx.run(JOBS, params![id, groups, shares]);
+    let key = job.configuration.fingerprint_key.clone();
+    tx.run(JOBS, params![id, groups, shares, job.priority, key]);
     Ok(())
 }
 
@@ -62,9 +68,11 @@ pub(super) fn mark_reported(tx: &mut Tx<'_>, master: MasterJobId) {
     tx.run(REPORTED, params![master.0.to_vec()]);
 }
 
-pub(super) fn append_command(tx: &mut Tx<'_>, master: MasterJobId, command: Command) {
+pub(super) async fn append_command(tx: &mut Tx<'_>, master: MasterJobId, command: Command) -> Result<u64> {
     const APPEND: &str = statement(FILE, "append_command");
-    tx.run(APPEND, params![master.0.to_vec(), command.as_str()]);
+    tx.wakes_before_it_returns();
+    let rows = tx.query(APPEND, params![master.0.to_vec(), command.as_str()]).await?;
+    Ok(rows.len() as u64)
 }
 
 // ── processes ──────────────────────────────────────────────────────────────────────────────────────
@@ -76,17 +84,46 @@ pub(super) fn register(tx: &mut Tx<'_>, process: &Process, lease: Duration) {
         Role::Worker => WORKER,
         Role::Orchestrator => ORCHESTRATOR,
     };
-    tx.run(sql, params![process.id.0.to_vec(), process.node_group.clone(), millis(lease)]);
+    let Profile { host, version, slots, labels, fingerprint_key } = &process.profile;
+    tx.run(
+        sql,
+        params![
+            process.id.0.to_vec(),
+            process.node_group.clone(),
+            millis(lease),
+            text(host),
+            text(version),
+            i64::from(*slots),
+            column(labels, |label| text(label)),
+            fingerprint_key.clone(),
+        ],
+    );
 }
 
-pub(super) async fn renew(tx: &mut Tx<'_>, role: Role, id: ProcessId, lease: Duration) -> Result<bool> {
+pub(super) async fn renew(
+    tx: &mut Tx<'_>,
+    role: Role,
+    id: ProcessId,
+    lease: Duration,
+    load: Load,
+) -> Result<bool> {
     const WORKER: &str = statement(FILE, "renew_worker");
     const ORCHESTRATOR: &str = statement(FILE, "renew_orchestrator");
     let sql = match role {
         Role::Worker => WORKER,
         Role::Orchestrator => ORCHESTRATOR,
     };
-    let call = Call { sql, params: params![id.0.to_vec(), millis(lease)] };
+    let params = params![
+        id.0.to_vec(),
+        millis(lease),
+        i64::from(load.running),
+        load.objects.cast_signed(),
+        load.bytes.cast_signed(),
+        load.findings.cast_signed(),
+        load.objects_per_second.cast_signed(),
+        load.bytes_per_second.cast_signed(),
+    ];
+    let call = Call { sql, params };
     let [renewed] = tx.query_last([call]).await?;
     Ok(renewed.len() == 1)
 }
@@ -158,6 +195,7 @@ pub(super) async fn execute_unowned_commands(tx: &mut Tx<'_>, node_group: &str) 
 async fn apply_commands(tx: &mut Tx<'_>, job: OwnedJob) -> Result<Option<OwnedJob>> {
     const CANCEL: &str = statement(tasks::FILE, "cancel_tasks");
     const FAIL_UNITS: &str = statement(ENUMERATION, "fail_open_units");
+    const END_SESSIONS: &str = statement(ENUMERATION, "cancel_sessions");
     const SET_PENDING: &str = statement(FILE, "set_pending_commands");
     let JobLease { job: id, version } = job.lease;
     let (status, pending) = match decide::execute_commands(&job) {
@@ -172,6 +210,7 @@ async fn apply_commands(tx: &mut Tx<'_>, job: OwnedJob) -> Result<Option<OwnedJo
     if status == JobStatus::Cancelling {
         tx.run(CANCEL, params![id.0]);
         tx.run(FAIL_UNITS, params![id.0]);
+        tx.run(END_SESSIONS, params![id.0]);
     }
     let lease = set_status(tx, &job.lease, job.status, status, Some(&pending), None).await?;
     Ok(Some(OwnedJob { lease, status, pending, ..job }))
@@ -307,7 +346,7 @@ async fn fence(tx: &mut Tx<'_>, lease: &JobLease) -> Result<FencedJob> {
     fenced(lease, &rows)
 }
 
-async fn set_status(
+pub(super) async fn set_status(
     tx: &mut Tx<'_>,
     lease: &JobLease,
     from: JobStatus,
@@ -328,7 +367,7 @@ async fn set_status(
 }
 
 /// Columns: id, version, master_job_id, status, master_pending_commands.
-fn owned_job(row: &Row) -> Result<OwnedJob> {
+pub(super) fn owned_job(row: &Row) -> Result<OwnedJob> {
     Ok(OwnedJob {
         lease: JobLease { job: JobId(get(row, 0)?), version: get(row, 1)? },
         master_job: MasterJobId(wide(row, 2)?),

@@ -11,13 +11,18 @@
 
 mod book;
 mod config;
+mod datasources;
 mod error;
 mod jobs;
+mod operations;
 mod pool;
+mod prune;
 mod reports;
 mod results;
+mod retry;
 mod rows;
 mod tasks;
+mod templates;
 mod tls;
 mod transaction;
 mod units;
@@ -35,6 +40,7 @@ use tokio_postgres::Row;
 use crate::clock::Clock;
 use crate::error::StoreError;
 use crate::hook::{Fault, Stage};
+pub use book::SchemaStatus;
 use error::{is_lost, store_error};
 use pool::{Call, Param, Pool};
 use wake::Waker;
@@ -49,8 +55,13 @@ const READ_RETRIES_MAX: u32 = 3;
 
 /// How to use a book.
 pub struct Options {
-    /// Connections of this process at once, at most; one more listens for changes.
+    /// Connections of this process at once, at most.
     pub connections_max: usize,
+    /// Whether to listen for changes by other processes, on one more connection.
+    pub listens: bool,
+    /// Makes the book, or brings an older one to this version's schema. Else an older one is refused with
+    /// [`StoreError::OlderSchema`], and no right to change the schema is needed.
+    pub migrate: bool,
     /// Stands in for the database's clock. Only tests of lease expiry do without it.
     #[cfg(feature = "conformance")]
     pub clock: Option<Arc<dyn Clock>>,
@@ -66,6 +77,8 @@ impl Default for Options {
     fn default() -> Self {
         Options {
             connections_max: CONNECTIONS_MAX,
+            listens: true,
+            migrate: true,
             #[cfg(feature = "conformance")]
             clock: None,
             #[cfg(feature = "conformance")]
@@ -76,12 +89,33 @@ impl Default for Options {
     }
 }
 
+impl Options {
+    /// Of a process that takes the book as it is, and fails when it is older than this version knows.
+    #[must_use]
+    pub fn without_migrating(mut self) -> Options {
+        self.migrate = false;
+        self
+    }
+
+    #[must_use]
+    pub fn with_connections(mut self, max: usize) -> Options {
+        self.connections_max = max;
+        self
+    }
+
+    /// Of a store that nobody waits on: it spares a connection.
+    #[must_use]
+    pub fn without_listening(mut self) -> Options {
+        self.listens = false;
+        self
+    }
+}
+
 /// The store of a fleet.
 pub struct PostgresStore {
     pool: Arc<Pool>,
     waker: Waker,
-    /// Which statement stands before every write of results.
-    fence: &'static str,
+    fence: tasks::Fence,
     #[cfg(feature = "conformance")]
     clock: Option<Arc<dyn Clock>>,
     #[cfg(feature = "conformance")]
@@ -94,17 +128,20 @@ const TEST_CLOCK: &str = "CREATE OR REPLACE FUNCTION now_ms() RETURNS bigint LAN
     AS $$ SELECT current_setting('domesday.clock')::bigint $$";
 
 impl PostgresStore {
-    /// Opens the book at `url` (`postgresql://user@host/database?sslmode=…`), making or upgrading it.
+    /// Opens the book at `url` (`postgresql://user@host/database?sslmode=…`).
     pub async fn connect(url: &str, options: Options) -> Result<PostgresStore> {
         let pool = Pool::new(config::Target::parse(url)?, options.connections_max);
         let (mut client, driver) = pool.target().connect().await?;
         tokio::spawn(driver);
-        book::migrate(&mut client, book::MIGRATIONS).await?;
+        match options.migrate {
+            true => drop(book::migrate(&mut client, book::MIGRATIONS).await?),
+            false => book::check(&mut client, book::MIGRATIONS).await?,
+        }
         #[cfg(feature = "conformance")]
         if options.clock.is_some() {
             client.batch_execute(TEST_CLOCK).await.map_err(|error| store_error(&error))?;
         }
-        let waker = Waker::start(Arc::clone(&pool));
+        let waker = Waker::start(options.listens.then(|| Arc::clone(&pool)));
         Ok(PostgresStore {
             pool,
             waker,
@@ -119,13 +156,34 @@ impl PostgresStore {
         })
     }
 
+    /// Makes the book at `url`, or brings it to this version's schema; the migrations that took, by name.
+    /// Any number of processes may do so at once.
+    pub async fn migrate(url: &str) -> Result<Vec<String>> {
+        let (mut client, driver) = config::Target::parse(url)?.connect().await?;
+        tokio::spawn(driver);
+        book::migrate(&mut client, book::MIGRATIONS).await
+    }
+
+    /// What the database at `url` says of itself; changes nothing.
+    pub async fn status(url: &str) -> Result<SchemaStatus> {
+        let (mut client, driver) = config::Target::parse(url)?.connect().await?;
+        tokio::spawn(driver);
+        book::status(&mut client, book::MIGRATIONS).await
+    }
+
+    /// How often this process has waited for the server so far.
+    #[cfg(feature = "conformance")]
+    pub fn round_trips(&self) -> u64 {
+        self.pool.round_trips()
+    }
+
     /// One statement that reads, in a transaction of its own.
     async fn read(&self, sql: &'static str, params: Vec<Param>) -> Result<Vec<Row>> {
-        let call = [Call { sql, params }];
+        let call = Call { sql, params };
         let mut attempt = 0;
         loop {
             let loan = self.pool.get().await?;
-            let answer = loan.pipeline(&call).await.pop().expect("a call has an answer");
+            let answer = loan.ask(&call).await;
             match &answer {
                 // It died while it was idle, as others may have; reading again does no harm.
                 Err(error) if is_lost(error) && attempt < READ_RETRIES_MAX => attempt += 1,
@@ -152,8 +210,19 @@ impl PostgresStore {
 }
 
 /// What every connection is set to. No statement of the store runs long: one that does is stuck, and the
-/// verb fails and can be tried again. Plans are small, and compiling them costs more than running them.
+/// verb fails and can be tried again.
+///
+/// A plan is kept for as long as its connection lives, and is made when the fleet idles and the tables are
+/// empty. So it must be right for many rows whatever it is made for: an index rather than a walk through the
+/// table, and a look into it for each row rather than one look at all of it. Plans are small, and compiling
+/// them costs more than running them.
 fn session_settings() -> &'static str {
     "SET statement_timeout = '60s'; SET lock_timeout = '20s'; SET idle_in_transaction_session_timeout = '60s';
+     SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off;
      SET jit = off; SET timezone = 'UTC'; SET client_min_messages = warning"
+}
+
+/// What a connection apart is set to besides: its statements read much, and are planned when they do.
+fn settings_apart() -> &'static str {
+    "SET statement_timeout = 0; RESET enable_seqscan; RESET enable_hashjoin; RESET enable_mergejoin"
 }

@@ -4,16 +4,18 @@
 //! middle, because its caller went away or the network did, is closed, and the server rolls back.
 
 use std::collections::HashMap;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio_postgres::types::ToSql;
+use tokio_postgres::binary_copy::BinaryCopyInWriter;
+use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Error, Row, Statement};
 
 use super::config::Target;
 use super::error::store_error;
-use super::{Result, session_settings};
+use super::{Result, session_settings, settings_apart};
 use crate::error::StoreError;
 
 /// Connections apart from the pool, at most; further callers wait.
@@ -27,12 +29,46 @@ pub(super) struct Call {
     pub params: Vec<Param>,
 }
 
+/// A statement that takes rows, with the types of their columns.
+#[derive(Clone, Copy)]
+pub(super) struct CopyIn {
+    pub sql: &'static str,
+    pub types: &'static [Type],
+}
+
+/// Rows on their way to the server. Dropped before its end, none of them is there.
+pub(super) struct Rows(Pin<Box<BinaryCopyInWriter>>);
+
+/// What is sent to the server at once with others.
+pub(super) enum Step<'a> {
+    /// No more rows come. The first of its pipeline: before it, the server takes nothing else.
+    EndRows(Rows),
+    Ask(&'a Call),
+    /// Rows come next. The last of its pipeline.
+    BeginRows(CopyIn),
+}
+
+pub(super) enum Answer {
+    Rows(Vec<Row>),
+    Taken,
+    Takes(Rows),
+}
+
+impl Rows {
+    pub async fn write(&mut self, row: &[&(dyn ToSql + Sync)]) -> std::result::Result<(), Error> {
+        self.0.as_mut().write(row).await
+    }
+}
+
 pub(super) struct Pool {
     target: Target,
     permits: Arc<Semaphore>,
     /// For connections apart.
     apart: Arc<Semaphore>,
     idle: Mutex<Vec<Connection>>,
+    /// Waits for the server so far.
+    #[cfg(feature = "conformance")]
+    round_trips: std::sync::atomic::AtomicU64,
 }
 
 pub(super) struct Connection {
@@ -52,7 +88,24 @@ impl Pool {
     pub fn new(target: Target, connections_max: usize) -> Arc<Pool> {
         let (permits, apart) = (Semaphore::new(connections_max.max(1)), Semaphore::new(APART_MAX));
         let idle = Mutex::new(Vec::new());
-        Arc::new(Pool { target, permits: Arc::new(permits), apart: Arc::new(apart), idle })
+        Arc::new(Pool {
+            target,
+            permits: Arc::new(permits),
+            apart: Arc::new(apart),
+            idle,
+            #[cfg(feature = "conformance")]
+            round_trips: Default::default(),
+        })
+    }
+
+    #[cfg(feature = "conformance")]
+    pub fn round_trips(&self) -> u64 {
+        self.round_trips.load(std::sync::atomic::Ordering::Relaxed)
+    }
+
+    fn count_round_trip(&self) {
+        #[cfg(feature = "conformance")]
+        self.round_trips.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     }
 
     pub fn target(&self) -> &Target {
@@ -74,7 +127,7 @@ impl Pool {
     pub async fn get_apart(self: &Arc<Pool>) -> Result<Loan> {
         let permit = Arc::clone(&self.apart).acquire_owned().await.map_err(|_| StoreError::Stopped)?;
         let connection = self.connect().await?;
-        let unlimited = connection.client.batch_execute("SET statement_timeout = 0").await;
+        let unlimited = connection.client.batch_execute(settings_apart()).await;
         unlimited.map_err(|error| store_error(&error))?;
         Ok(Loan { connection: Some(connection), pool: Arc::clone(self), _permit: permit })
     }
@@ -99,23 +152,36 @@ impl Pool {
 }
 
 impl Loan {
-    /// Sends all calls at once; the answers in their order. A node group may be far from the database: this
-    /// is one round trip, and one more the first time a connection meets a statement. A call that cannot be
-    /// sent is the last one that has an answer: what comes behind it is not sent either.
-    pub async fn pipeline(&self, calls: &[Call]) -> Vec<std::result::Result<Vec<Row>, Error>> {
+    /// Sends all steps at once; the answers in their order. A node group may be far from the database: this is
+    /// one round trip, and one more the first time a connection meets a statement. A step that cannot be sent
+    /// is the last one that has an answer: what comes behind it is not sent either.
+    pub async fn pipeline(&self, mut steps: Vec<Step<'_>>) -> Vec<std::result::Result<Answer, Error>> {
         let connection = self.connection();
-        let prepared = in_order(calls.iter().map(|call| connection.prepare(call.sql))).await;
-        let sent = calls.iter().zip(prepared).map(|(call, statement)| async move {
-            let params: Vec<&(dyn ToSql + Sync)> =
-                call.params.iter().map(|param| &**param as &(dyn ToSql + Sync)).collect();
-            connection.client.query(&statement?, &params).await
-        });
-        in_order(sent).await
+        let mut answers = Vec::with_capacity(steps.len());
+        let new = steps.iter().any(|step| step.sql().is_some_and(|sql| connection.known(sql).is_none()));
+        if new && matches!(steps.first(), Some(Step::EndRows(_))) {
+            self.pool.count_round_trip();
+            answers.push(connection.send(steps.remove(0), None).await);
+        }
+        if new {
+            self.pool.count_round_trip();
+        }
+        self.pool.count_round_trip();
+        let prepared = in_order(steps.iter().map(|step| connection.prepare(step.sql()))).await;
+        let sent = steps
+            .into_iter()
+            .zip(prepared)
+            .map(|(step, statement)| async move { connection.send(step, statement?).await });
+        answers.extend(in_order(sent).await);
+        answers
     }
 
     /// One call.
-    pub async fn ask(&self, call: Call) -> std::result::Result<Vec<Row>, Error> {
-        self.pipeline(&[call]).await.pop().expect("a call has an answer")
+    pub async fn ask(&self, call: &Call) -> std::result::Result<Vec<Row>, Error> {
+        match self.pipeline(vec![Step::Ask(call)]).await.pop().expect("a call has an answer")? {
+            Answer::Rows(rows) => Ok(rows),
+            Answer::Taken | Answer::Takes(_) => unreachable!("a call is answered with rows"),
+        }
     }
 
     pub fn client(&self) -> &Client {
@@ -134,16 +200,48 @@ impl Loan {
     }
 }
 
+impl Step<'_> {
+    fn sql(&self) -> Option<&'static str> {
+        match self {
+            Step::EndRows(_) => None,
+            Step::Ask(call) => Some(call.sql),
+            Step::BeginRows(copy) => Some(copy.sql),
+        }
+    }
+}
+
 impl Connection {
-    async fn prepare(&self, sql: &'static str) -> std::result::Result<Statement, Error> {
-        let key = sql.as_ptr().addr();
-        let known = || self.statements.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(statement) = known().get(&key) {
-            return Ok(statement.clone());
+    fn known(&self, sql: &'static str) -> Option<Statement> {
+        let known = self.statements.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get(&sql.as_ptr().addr()).cloned()
+    }
+
+    async fn prepare(&self, sql: Option<&'static str>) -> std::result::Result<Option<Statement>, Error> {
+        let Some(sql) = sql else { return Ok(None) };
+        if let Some(statement) = self.known(sql) {
+            return Ok(Some(statement));
         }
         let statement = self.client.prepare(sql).await?;
-        known().insert(key, statement.clone());
-        Ok(statement)
+        let mut known = self.statements.lock().unwrap_or_else(PoisonError::into_inner);
+        known.insert(sql.as_ptr().addr(), statement.clone());
+        Ok(Some(statement))
+    }
+
+    /// Sends a step, whose statement was prepared if it has one.
+    async fn send(&self, step: Step<'_>, statement: Option<Statement>) -> std::result::Result<Answer, Error> {
+        let prepared = || statement.expect("what has a statement was prepared");
+        match step {
+            Step::EndRows(mut rows) => rows.0.as_mut().finish().await.map(|_| Answer::Taken),
+            Step::Ask(call) => {
+                let params: Vec<&(dyn ToSql + Sync)> =
+                    call.params.iter().map(|param| &**param as &(dyn ToSql + Sync)).collect();
+                self.client.query(&prepared(), &params).await.map(Answer::Rows)
+            }
+            Step::BeginRows(copy) => {
+                let sink = self.client.copy_in(&prepared()).await?;
+                Ok(Answer::Takes(Rows(Box::pin(BinaryCopyInWriter::new(sink, copy.types)))))
+            }
+        }
     }
 }
 

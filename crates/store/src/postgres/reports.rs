@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domesday_model::{DatasourceId, FindingId, Fingerprint, MasterJobId, Position, Score, Span};
+use domesday_model::{DatasourceId, FindingId, Fingerprint, MasterJobId, Position, RuleSetHash, Score, Span};
 use tokio::sync::mpsc;
 use tokio_postgres::Row;
 
@@ -19,6 +19,8 @@ use crate::values;
 
 pub(super) const PROBLEMS: &str = statement(FILE, "problems");
 pub(super) const DATASOURCES: &str = statement(FILE, "job_datasources");
+
+pub(super) const CONFIGURATION: &str = statement(FILE, "job_configuration");
 
 /// Rows read ahead of whoever consumes a stream.
 const STREAM_AHEAD: usize = 512;
@@ -99,7 +101,7 @@ async fn fetch(loan: &mut Loan, rows: &mpsc::Sender<Result<Occurrence>>) -> Resu
 }
 
 async fn ask(loan: &Loan, call: Call) -> Result<Vec<Row>> {
-    loan.ask(call).await.map_err(|error| store_error(&error))
+    loan.ask(&call).await.map_err(|error| store_error(&error))
 }
 
 /// Columns as in the statement `declare_occurrences`.
@@ -129,6 +131,11 @@ pub(super) fn problem(row: &Row) -> Result<Problem> {
         reason: get::<Option<&str>>(row, 4)?.map(values::reason).transpose()?,
         detail: get(row, 5)?,
     })
+}
+
+/// Columns: configuration.
+pub(super) fn job_rule_set(row: &Row) -> Result<RuleSetHash> {
+    values::rule_set_of(get(row, 0)?)
 }
 
 /// Columns: id, name, kind, configuration.

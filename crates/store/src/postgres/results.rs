@@ -1,24 +1,44 @@
 //! Results of classification: staged under (task, claim), moved to where readers look by the one
 //! transaction that completes the task. Events.
 
-use domesday_model::{DatasourceId, JobId, ObjectReport, TaskId};
+use domesday_model::{DatasourceId, FindingId, JobId, ObjectReport, TaskId};
 use tokio_postgres::Row;
 
 use super::jobs::ENUMERATION;
 use super::pool::{Call, Param};
-use super::rows::{column, get, only, text};
+use super::rows::{column, get, text};
 use super::transaction::{Tx, params};
 use super::{Result, tasks};
+use crate::decide::first_of_claims;
 use crate::error::StoreError;
 use crate::staged::{Staged, StagedFinding, StagedObject, staged};
 use crate::statement::statement;
 use crate::types::*;
-use crate::values::from_json;
+use crate::values::{damaged, from_json};
 
 pub(super) const FILE: &str = include_str!("queries/results.sql");
 
 /// What positions of events are given to at once, at most: bounds how long other readers wait.
 const NUMBERED_MAX: u32 = 65_536;
+
+/// A finding with its id, and its place among the results of its task.
+type Numbered = (i64, FindingId, StagedFinding);
+
+/// The results of a batch, numbered from `first_sequence` on.
+fn numbered(
+    datasource: DatasourceId,
+    first_sequence: u64,
+    batch: &ResultBatch,
+) -> (Vec<Numbered>, Vec<(i64, StagedObject)>) {
+    let (mut findings, mut objects) = (Vec::new(), Vec::new());
+    for (sequence, result) in (first_sequence.cast_signed()..).zip(staged(batch)) {
+        match result {
+            Staged::Finding(finding) => findings.push((sequence, finding.id(datasource), finding)),
+            Staged::Object(object) => objects.push((sequence, object)),
+        }
+    }
+    (findings, objects)
+}
 
 pub(super) async fn stage(
     tx: &mut Tx<'_>,
@@ -26,54 +46,43 @@ pub(super) async fn stage(
     first_sequence: u64,
     batch: &ResultBatch,
 ) -> Result<()> {
+    const FINDINGS: &str = statement(FILE, "stage_findings");
+    const OBJECTS: &str = statement(FILE, "stage_objects");
     let task = tasks::fence(tx, claim).await?;
-    stage_batch(tx, claim, task.datasource, first_sequence, batch);
+    let (findings, objects) = numbered(task.datasource, first_sequence, batch);
+    let under = || params![claim.task.0, claim.claim.0];
+    if !findings.is_empty() {
+        tx.run(FINDINGS, with(under(), finding_columns(&findings)));
+    }
+    if !objects.is_empty() {
+        tx.run(OBJECTS, with(under(), object_columns(&objects)));
+    }
     Ok(())
 }
 
-fn stage_batch(
-    tx: &mut Tx<'_>,
-    claim: &Claim,
-    datasource: DatasourceId,
-    first_sequence: u64,
-    batch: &ResultBatch,
-) {
-    const FINDINGS: &str = statement(FILE, "stage_findings");
-    const OBJECTS: &str = statement(FILE, "stage_objects");
-    let (mut findings, mut objects) = (Vec::new(), Vec::new());
-    for (sequence, result) in (first_sequence.cast_signed()..).zip(staged(batch)) {
-        match result {
-            Staged::Finding(finding) => findings.push((sequence, finding)),
-            Staged::Object(object) => objects.push((sequence, object)),
-        }
-    }
-    let under = || params![claim.task.0, claim.claim.0];
-    if !findings.is_empty() {
-        tx.run(FINDINGS, [under(), finding_columns(&findings, datasource)].into_iter().flatten().collect());
-    }
-    if !objects.is_empty() {
-        tx.run(OBJECTS, [under(), object_columns(&objects)].into_iter().flatten().collect());
-    }
+fn with(mut params: Vec<Param>, more: Vec<Param>) -> Vec<Param> {
+    params.extend(more);
+    params
 }
 
-fn finding_columns(findings: &[(i64, StagedFinding)], datasource: DatasourceId) -> Vec<Param> {
+fn finding_columns(findings: &[Numbered]) -> Vec<Param> {
     params![
-        column(findings, |(sequence, _)| *sequence),
-        column(findings, |(_, finding)| finding.id(datasource).0.to_vec()),
-        column(findings, |(_, finding)| finding.key.0.clone()),
-        column(findings, |(_, finding)| finding.nested.0.clone()),
-        column(findings, |(_, finding)| text(&finding.rule)),
-        column(findings, |(_, finding)| finding.fingerprint.to_vec()),
-        column(findings, |(_, finding)| finding.category.as_str()),
-        column(findings, |(_, finding)| i16::from(finding.score.0)),
-        column(findings, |(_, finding)| text(&finding.preview)),
-        column(findings, |(_, finding)| text(&finding.reasons)),
-        column(findings, |(_, finding)| finding.span.0.cast_signed()),
-        column(findings, |(_, finding)| finding.span.1.cast_signed()),
-        column(findings, |(_, finding)| finding.position.0.cast_signed()),
-        column(findings, |(_, finding)| finding.position.1.cast_signed()),
-        column(findings, |(_, finding)| text(&finding.decoding)),
-        column(findings, |(_, finding)| finding.version.clone()),
+        column(findings, |(sequence, _, _)| *sequence),
+        column(findings, |(_, id, _)| id.0.to_vec()),
+        column(findings, |(_, _, finding)| finding.key.0.clone()),
+        column(findings, |(_, _, finding)| finding.nested.0.clone()),
+        column(findings, |(_, _, finding)| text(&finding.rule)),
+        column(findings, |(_, _, finding)| finding.fingerprint.to_vec()),
+        column(findings, |(_, _, finding)| finding.category.as_str()),
+        column(findings, |(_, _, finding)| i16::from(finding.score.0)),
+        column(findings, |(_, _, finding)| text(&finding.preview)),
+        column(findings, |(_, _, finding)| text(&finding.reasons)),
+        column(findings, |(_, _, finding)| finding.span.0.cast_signed()),
+        column(findings, |(_, _, finding)| finding.span.1.cast_signed()),
+        column(findings, |(_, _, finding)| finding.position.0.cast_signed()),
+        column(findings, |(_, _, finding)| finding.position.1.cast_signed()),
+        column(findings, |(_, _, finding)| text(&finding.decoding)),
+        column(findings, |(_, _, finding)| finding.version.clone()),
     ]
 }
 
@@ -89,36 +98,79 @@ fn object_columns(objects: &[(i64, StagedObject)]) -> Vec<Param> {
     ]
 }
 
-pub(super) async fn complete(
-    tx: &mut Tx<'_>,
-    claim: &Claim,
-    first_sequence: u64,
-    batch: &ResultBatch,
-    totals: TaskTotals,
-) -> Result<()> {
-    const COUNT: &str = statement(FILE, "count_staged");
+// ── completing ─────────────────────────────────────────────────────────────────────────────────────
+
+/// A task that this transaction completed, and what came with it.
+struct Done<'a> {
+    completion: &'a Completion,
+    job: JobId,
+    datasource: DatasourceId,
+}
+
+/// Fences and completes all of them in one statement; if none has results, its answer is the commit's.
+pub(super) async fn complete(tx: &mut Tx<'_>, completions: &[Completion]) -> Result<Vec<Result<()>>> {
+    if completions.is_empty() {
+        return Ok(Vec::new());
+    }
+    tx.wakes_everyone();
+    let asked = first_of_claims(completions);
+    let call = tasks::complete_call(tx, &asked);
+    let no_results =
+        completions.iter().all(|completion| completion.first_sequence == 0 && completion.batch.is_empty());
+    let [rows] = match no_results {
+        true => tx.query_last([call]).await?,
+        false => tx.query_all([call]).await?,
+    };
+    let mut answers: Vec<Result<()>> =
+        completions.iter().map(|completion| Err(StoreError::LostClaim(completion.claim.task))).collect();
+    let mut done = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let (n, expected): (i64, i64) = (get(row, 0)?, get(row, 3)?);
+        let asked = usize::try_from(n - 1).ok().and_then(|at| asked.get(at));
+        let (at, completion) = *asked.ok_or_else(|| damaged("place of a completion"))?;
+        let found = completion.first_sequence.cast_signed();
+        // A staged batch that never arrived must not become findings that nobody misses.
+        if expected != found {
+            answers[at] = Err(StoreError::Gap { task: completion.claim.task, expected, found });
+            continue;
+        }
+        answers[at] = Ok(());
+        done.push(Done { completion, job: JobId(get(row, 1)?), datasource: DatasourceId(get(row, 2)?) });
+    }
+    if !no_results && !done.is_empty() {
+        publish(tx, &done);
+    }
+    Ok(answers)
+}
+
+/// Makes the results of completed tasks visible: those that were staged, and the last ones.
+fn publish(tx: &mut Tx<'_>, done: &[Done<'_>]) {
     const FINDINGS: &str = statement(FILE, "publish_findings");
-    const OCCURRENCES: &str = statement(FILE, "publish_occurrences");
     const OBJECTS: &str = statement(FILE, "publish_objects");
-    let count = Call { sql: COUNT, params: params![claim.task.0, claim.claim.0] };
-    let calls = [tasks::fence_call(tx, claim), count];
-    let [fence, count] = tx.query_all(calls).await?;
-    let task = tasks::fenced(claim, &fence)?;
-    // A staged batch that never arrived must not become findings that nobody misses.
-    let (expected, found): (i64, i64) = (get(only(&count)?, 0)?, first_sequence.cast_signed());
-    if expected != found {
-        return Err(StoreError::Gap { task: claim.task, expected, found });
+    let (mut findings, mut objects) = (Vec::new(), Vec::new());
+    let (mut findings_of, mut objects_of) = (Vec::new(), Vec::new());
+    for Done { completion: Completion { claim, first_sequence, batch, .. }, datasource, .. } in done {
+        let (found, seen) = numbered(*datasource, *first_sequence, batch);
+        findings_of.resize(findings_of.len() + found.len(), claim.task.0);
+        objects_of.resize(objects_of.len() + seen.len(), claim.task.0);
+        findings.extend(found);
+        objects.extend(seen);
     }
-    if expected > 0 || !batch.is_empty() {
-        stage_batch(tx, claim, task.datasource, first_sequence, batch);
-        let under = |with: i64| params![claim.task.0, claim.claim.0, with];
-        tx.run(FINDINGS, under(task.datasource.0));
-        tx.run(OCCURRENCES, under(task.job.0));
-        tx.run(OBJECTS, under(task.job.0));
+    let tasks = || {
+        params![
+            column(done, |done| done.completion.claim.task.0),
+            column(done, |done| done.completion.claim.claim.0),
+            column(done, |done| done.job.0),
+        ]
+    };
+    let staged = done.iter().any(|done| done.completion.first_sequence > 0);
+    if staged || !findings.is_empty() {
+        let of = params![column(done, |done| done.datasource.0), findings_of];
+        tx.run(FINDINGS, with(with(tasks(), of), finding_columns(&findings)));
     }
-    clear_staged(tx, claim.task);
-    tasks::complete(tx, claim.task, totals);
-    Ok(())
+    if staged || !objects.is_empty() {
+        tx.run(OBJECTS, with(with(tasks(), params![objects_of]), object_columns(&objects)));
+    }
 }
 
 /// Staged rows of a task that no claim will complete, whoever staged them.
@@ -132,7 +184,7 @@ pub(super) fn insert_objects(tx: &mut Tx<'_>, job: JobId, task: TaskId, reports:
     const INSERT: &str = statement(FILE, "insert_object_scans");
     let objects: Vec<_> = (0..).zip(reports.iter().map(StagedObject::of)).collect();
     if !objects.is_empty() {
-        tx.run(INSERT, [params![job.0, task.0], object_columns(&objects)].into_iter().flatten().collect());
+        tx.run(INSERT, with(params![job.0, task.0], object_columns(&objects)));
     }
 }
 

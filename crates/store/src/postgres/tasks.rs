@@ -12,7 +12,7 @@ use super::pool::{Call, Param};
 use super::rows::{column, get, only, text, unsigned};
 use super::transaction::{Tx, params};
 use super::{Result, results, units};
-use crate::decide::{Abandoned, Claimed, Failures, Fate, FencedTask, NewTask, failures, record_kind};
+use crate::decide::{Abandoned, Claimed, Failures, Fate, FencedTask, NewTask, failures, fates, record_kind};
 use crate::error::StoreError;
 use crate::statement::statement;
 use crate::types::*;
@@ -20,20 +20,33 @@ use crate::values::{self, millis, to_json};
 
 pub(super) const FILE: &str = include_str!("queries/tasks.sql");
 
-pub(super) const FENCE: &str = statement(FILE, "fence");
+/// What stands before every write of results.
+#[derive(Clone, Copy)]
+pub(super) struct Fence {
+    task: &'static str,
+    completions: &'static str,
+}
+
+pub(super) const FENCE: Fence =
+    Fence { task: statement(FILE, "fence"), completions: statement(FILE, "complete_classifications") };
 #[cfg(feature = "conformance")]
-pub(super) const NO_FENCE: &str = statement(FILE, "no_fence");
+pub(super) const NO_FENCE: Fence = Fence {
+    task: statement(FILE, "no_fence"),
+    completions: statement(FILE, "complete_classifications_without_fence"),
+};
 pub(super) const PACKET_RECORDS: &str = statement(FILE, "packet_records");
 
 /// Candidates a claim looks at, of each job and data source, for each task it wants: as many claims may come
 /// at the same moment without one going away empty.
 const CANDIDATES_PER_TASK: i64 = 16;
+/// Candidates beyond the tasks it wants, at most: each costs as much as a tenth of a task.
+const CANDIDATES_AHEAD_MAX: i64 = 2_048;
 /// Tasks one pass of the reaper takes: its locks are held for as long as the pass takes.
 const REAPED_MAX: i64 = 512;
 
 /// The fence, to be sent together with statements that it undoes if it fails.
 pub(super) fn fence_call(tx: &Tx<'_>, claim: &Claim) -> Call {
-    Call { sql: tx.fence(), params: params![claim.task.0, claim.claim.0] }
+    Call { sql: tx.fence().task, params: params![claim.task.0, claim.claim.0] }
 }
 
 /// What the fence answered: the task is locked under this claim, or the write is refused.
@@ -93,7 +106,7 @@ pub(super) async fn claim(
         node_group.to_owned(),
         task_type.as_str(),
         max,
-        max * CANDIDATES_PER_TASK,
+        (max * CANDIDATES_PER_TASK).min(max + CANDIDATES_AHEAD_MAX),
     ];
     let lock = Call { sql: LOCK, params: params![node_group.to_owned()] };
     let [_, rows] = tx.query_last([lock, Call { sql: CLAIM, params: claim }]).await?;
@@ -167,12 +180,33 @@ async fn records(tx: &mut Tx<'_>, payload: &TaskPayload, kind: RecordKind) -> Re
     }
 }
 
+/// The containers that an enumeration task is about.
+pub(super) async fn containers(tx: &mut Tx<'_>, task: TaskId) -> Result<Vec<ObjectKey>> {
+    const PAYLOAD: &str = statement(FILE, "task_payload");
+    let rows = tx.query(PAYLOAD, params![task.0]).await?;
+    let payload = values::payload(get(only(&rows)?, 1)?)?;
+    let containers = records(tx, &payload, RecordKind::Directory).await?;
+    Ok(containers.into_iter().map(|container| container.key).collect())
+}
+
 // ── ending ─────────────────────────────────────────────────────────────────────────────────────────
 
-pub(super) fn complete(tx: &mut Tx<'_>, task: TaskId, totals: TaskTotals) {
+pub(super) fn complete(tx: &mut Tx<'_>, task: TaskId) {
     const COMPLETE: &str = statement(FILE, "complete_task");
-    let TaskTotals { objects, nested, bytes } = totals;
-    tx.run(COMPLETE, params![task.0, objects.cast_signed(), nested.cast_signed(), bytes.cast_signed()]);
+    tx.run(COMPLETE, params![task.0]);
+}
+
+/// The fence and the completion of many tasks, no claim of which comes twice.
+pub(super) fn complete_call(tx: &Tx<'_>, completions: &[(usize, &Completion)]) -> Call {
+    let params = params![
+        column(completions, |(_, completion)| completion.claim.task.0),
+        column(completions, |(_, completion)| completion.claim.claim.0),
+        column(completions, |(_, completion)| completion.first_sequence.cast_signed()),
+        column(completions, |(_, completion)| completion.totals.objects.cast_signed()),
+        column(completions, |(_, completion)| completion.totals.nested.cast_signed()),
+        column(completions, |(_, completion)| completion.totals.bytes.cast_signed()),
+    ];
+    Call { sql: tx.fence().completions, params }
 }
 
 pub(super) async fn give_back(tx: &mut Tx<'_>, claim: &Claim, how: &GiveBack) -> Result<()> {
@@ -216,12 +250,16 @@ async fn name_failures(tx: &mut Tx<'_>, id: TaskId, task: FencedTask, undone: Fa
     Ok(())
 }
 
-pub(super) async fn is_done(tx: &mut Tx<'_>, claim: &Claim) -> Result<bool> {
-    const DONE: &str = statement(FILE, "task_done_under_claim");
-    let call = Call { sql: DONE, params: params![claim.task.0, claim.claim.0] };
-    let [rows] = tx.query_last([call]).await?;
-    let done: Option<bool> = rows.first().map(|row| get(row, 0)).transpose()?.flatten();
-    Ok(done.unwrap_or(false))
+pub(super) async fn are_done(tx: &mut Tx<'_>, claims: &[Claim]) -> Result<Vec<bool>> {
+    const DONE: &str = statement(FILE, "tasks_done_under_claims");
+    let params = params![column(claims, |claim| claim.task.0), column(claims, |claim| claim.claim.0)];
+    let [rows] = tx.query_last([Call { sql: DONE, params }]).await?;
+    let mut done = vec![false; claims.len()];
+    for row in &rows {
+        let at = usize::try_from(get::<i64>(row, 0)? - 1).ok().and_then(|at| done.get_mut(at));
+        *at.ok_or_else(|| values::damaged("place of a claim"))? = true;
+    }
+    Ok(done)
 }
 
 // ── the reaper ─────────────────────────────────────────────────────────────────────────────────────
@@ -234,12 +272,13 @@ pub(super) async fn reap(tx: &mut Tx<'_>, node_group: &str, deadline: Duration) 
     let abandoned = tx.query(ABANDONED, params).await?;
     let abandoned = abandoned.iter().map(abandoned_row).collect::<Result<Vec<_>>>()?;
     let mut report = ReapReport::default();
-    let (mut returned, mut claims) = (Vec::new(), Vec::new());
-    for task in &abandoned {
-        match task.fate() {
-            Fate::Returned => {
+    let (mut returned, mut claims, mut waits) = (Vec::new(), Vec::new(), Vec::new());
+    for (task, fate) in abandoned.iter().zip(fates(&abandoned)) {
+        match fate {
+            Fate::Returned { wait_ms } => {
                 returned.push(task.id.0);
                 claims.push(task.claim.0);
+                waits.push(wait_ms);
             }
             Fate::Split(halves) => {
                 tx.run(SPLIT, params![task.id.0, task.claim.0]);
@@ -254,7 +293,7 @@ pub(super) async fn reap(tx: &mut Tx<'_>, node_group: &str, deadline: Duration) 
     }
     report.returned = returned.len() as u64;
     if !returned.is_empty() {
-        tx.run(ABANDON, params![returned, claims]);
+        tx.run(ABANDON, params![returned, claims, waits]);
     }
     Ok(report)
 }
@@ -265,7 +304,7 @@ async fn poison(tx: &mut Tx<'_>, task: &Abandoned) -> Result<()> {
     let given_up = records(tx, &task.payload, record_kind(task.task_type)).await?;
     let count = if task.task_type == TaskType::Classification { given_up.len() as i64 } else { 0 };
     tx.run(POISON, params![task.id.0, task.claim.0, count]);
-    let undone = failures(task.task_type, given_up, Reason::Poisoned, &Abandoned::poisoned_detail());
+    let undone = failures(task.task_type, given_up, Reason::Poisoned, &task.poisoned_detail());
     name_failures(tx, task.id, task.fenced(), undone).await
 }
 
@@ -281,5 +320,6 @@ fn abandoned_row(row: &Row) -> Result<Abandoned> {
         payload: values::payload(get(row, 7)?)?,
         abandonments: get(row, 8)?,
         claim: ClaimId(get(row, 9)?),
+        worker: get::<Option<Vec<u8>>>(row, 10)?.unwrap_or_default(),
     })
 }

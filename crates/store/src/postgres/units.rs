@@ -12,9 +12,10 @@ use domesday_model::{
 };
 use serde_json::json;
 use tokio_postgres::Row;
+use tokio_postgres::types::Type;
 
 use super::jobs::{self, ENUMERATION as FILE};
-use super::pool::Call;
+use super::pool::{Call, CopyIn};
 use super::rows::{column, get, only, text};
 use super::transaction::{Tx, params};
 use super::{Result, results, tasks};
@@ -31,8 +32,22 @@ pub(super) const STAGED_HASHES: &str = statement(FILE, "staged_hashes");
 
 const COMMIT_STAGED: &str = statement(FILE, "commit_staged_unit");
 
-/// Records sent in one statement: bounds the memory both sides need for it.
-const RECORDS_PER_STATEMENT: usize = 16_384;
+/// Takes records, in the order of the columns that it names.
+const RECORDS: CopyIn = CopyIn {
+    sql: statement(FILE, "copy_records"),
+    types: &[
+        Type::INT8,
+        Type::INT8,
+        Type::INT2,
+        Type::BYTEA,
+        Type::BYTEA,
+        Type::INT8,
+        Type::INT8,
+        Type::INT8,
+        Type::INT8,
+        Type::TEXT,
+    ],
+};
 
 /// Columns as in the statement `units_of_task`.
 pub(super) fn unit_state(row: &Row) -> Result<UnitState> {
@@ -51,13 +66,47 @@ pub(super) fn unit_state(row: &Row) -> Result<UnitState> {
 
 pub(super) async fn commit(tx: &mut Tx<'_>, claim: &Claim, listings: &[UnitListing]) -> Result<()> {
     let calls = [tasks::fence_call(tx, claim), insert_call(claim.task, listings)];
-    let [fence, inserted] = tx.query_all(calls).await?;
+    let [fence, inserted] = match listings.iter().any(|listing| !listed(listing).is_empty()) {
+        true => tx.query_all_then_copy(calls, RECORDS).await?,
+        false => tx.query_all(calls).await?,
+    };
     let task = tasks::fenced(claim, &fence)?;
     commit_records(tx, claim.task, task, listings, &inserted).await?;
     if let Some(batch) = Batch::of_units(claim, listings)? {
         record_batch(tx, claim.task, task, batch);
     }
     Ok(())
+}
+
+/// The same before the task is completed: refused if it leaves a container listed in part.
+pub(super) async fn commit_last(tx: &mut Tx<'_>, claim: &Claim, listings: &[UnitListing]) -> Result<()> {
+    let calls =
+        [tasks::fence_call(tx, claim), insert_call(claim.task, listings), open_units_call(claim.task)];
+    let [fence, inserted, open] = match listings.iter().any(|listing| !listed(listing).is_empty()) {
+        true => tx.query_all_then_copy(calls, RECORDS).await?,
+        false => tx.query_all(calls).await?,
+    };
+    let task = tasks::fenced(claim, &fence)?;
+    commit_records(tx, claim.task, task, listings, &inserted).await?;
+    if let Some(batch) = Batch::of_units(claim, listings)? {
+        record_batch(tx, claim.task, task, batch);
+    }
+    // Only this claim lists the task's containers: what was not open before is not open now.
+    if open.is_empty() {
+        return Ok(());
+    }
+    let [open] = tx.query_all([open_units_call(claim.task)]).await?;
+    let open = open.iter().map(|row| Ok(ObjectKey(get(row, 0)?))).collect::<Result<Vec<_>>>()?;
+    let own = if task.origin == claim.task { None } else { Some(tasks::containers(tx, claim.task).await?) };
+    match open.iter().any(|key| own.as_ref().is_none_or(|own| own.contains(key))) {
+        true => Err(StoreError::OpenUnit(claim.task)),
+        false => Ok(()),
+    }
+}
+
+fn open_units_call(task: TaskId) -> Call {
+    const OPEN: &str = statement(FILE, "open_units");
+    Call { sql: OPEN, params: params![task.0] }
 }
 
 /// Inserts the rows of units that are new; answers which those are.
@@ -117,18 +166,18 @@ pub(super) async fn commit_records(
     for listing in listings {
         // Of two listings of one key, the first is the one that was inserted.
         match units.remove(&listing.key.0[..]) {
-            Some(unit) => new.extend(listed(listing).map(|records| (unit, 0, records))),
+            Some(unit) => new.push((unit, 0, listed(listing))),
             None => known.push(listing),
         }
     }
-    insert_records(tx, &new);
+    copy_records(tx, &new).await?;
     replace_staging(tx, id, task, &known).await
 }
 
-fn listed(listing: &UnitListing) -> Option<&[UnitRecord]> {
+fn listed(listing: &UnitListing) -> &[UnitRecord] {
     match &listing.outcome {
-        UnitOutcome::Listed(records) => Some(records),
-        UnitOutcome::Failed { .. } => None,
+        UnitOutcome::Listed(records) => records,
+        UnitOutcome::Failed { .. } => &[],
     }
 }
 
@@ -150,7 +199,7 @@ async fn replace_staging(
         match &listing.outcome {
             UnitOutcome::Listed(records) => {
                 clear(tx, task, UnitId(unit));
-                insert_records(tx, &[(UnitId(unit), 0, records)]);
+                copy_records(tx, &[(UnitId(unit), 0, records)]).await?;
                 add_totals(tx, UnitId(unit), &Totals::of(records), None);
                 tx.run(COMMIT_STAGED, params![unit, task.origin.0]);
             }
@@ -175,30 +224,29 @@ fn add_totals(tx: &mut Tx<'_>, unit: UnitId, totals: &Totals, resume_point: Opti
     tx.run(ADD, params![unit.0, records, containers, objects, skipped, bytes, resume_point]);
 }
 
-/// Queues records of units, each from a sequence number on, and the reasons of those left out.
-fn insert_records(tx: &mut Tx<'_>, units: &[(UnitId, i64, &[UnitRecord])]) {
-    const RECORDS: &str = statement(FILE, "insert_records");
+/// Sends records of units, each from a sequence number on, and queues the reasons of those left out. The
+/// server puts rows away while others are still on their way.
+async fn copy_records(tx: &mut Tx<'_>, units: &[(UnitId, i64, &[UnitRecord])]) -> Result<()> {
     const SKIPS: &str = statement(FILE, "add_unit_skips");
-    let rows: Vec<(i64, i64, &UnitRecord)> = units
-        .iter()
-        .flat_map(|(unit, first, records)| (*first..).zip(*records).map(|(at, record)| (unit.0, at, record)))
-        .collect();
-    for rows in rows.chunks(RECORDS_PER_STATEMENT) {
-        tx.run(
-            RECORDS,
-            params![
-                column(rows, |(unit, _, _)| *unit),
-                column(rows, |(_, sequence, _)| *sequence),
-                column(rows, |(_, _, record)| record.kind.code() as i16),
-                column(rows, |(_, _, record)| record.name.clone()),
-                column(rows, |(_, _, record)| ObjectKey::hash128(&record.name).to_vec()),
-                column(rows, |(_, _, record)| record.size.cast_signed()),
-                column(rows, |(_, _, record)| record.marks.mtime_ns),
-                column(rows, |(_, _, record)| record.marks.ctime_ns),
-                column(rows, |(_, _, record)| record.marks.inode.cast_signed()),
-                column(rows, |(_, _, record)| record.reason.map(Reason::as_str)),
-            ],
-        );
+    if !tx.takes_rows() && units.iter().any(|(_, _, records)| !records.is_empty()) {
+        let [] = tx.query_all_then_copy([], RECORDS).await?;
+    }
+    for (unit, first, records) in units {
+        for (sequence, record) in (*first..).zip(*records) {
+            tx.row(&[
+                &unit.0,
+                &sequence,
+                &(record.kind.code() as i16),
+                &record.name,
+                &&ObjectKey::hash128(&record.name)[..],
+                &record.size.cast_signed(),
+                &record.marks.mtime_ns,
+                &record.marks.ctime_ns,
+                &record.marks.inode.cast_signed(),
+                &record.reason.map(Reason::as_str),
+            ])
+            .await?;
+        }
     }
     let (mut ids, mut reasons, mut counts) = (Vec::new(), Vec::new(), Vec::new());
     for (unit, _, records) in units {
@@ -211,6 +259,7 @@ fn insert_records(tx: &mut Tx<'_>, units: &[(UnitId, i64, &[UnitRecord])]) {
     if !ids.is_empty() {
         tx.run(SKIPS, params![ids, reasons, counts]);
     }
+    Ok(())
 }
 
 // ── units listed in batches ────────────────────────────────────────────────────────────────────────
@@ -221,7 +270,7 @@ pub(super) async fn stage(tx: &mut Tx<'_>, claim: &Claim, batch: &StageBatch) ->
         insert_staging_call(claim.task, &batch.key),
         staging_call(claim.task, vec![batch.key.0.clone()]),
     ];
-    let [fence, _, staging] = tx.query_all(calls).await?;
+    let [fence, _, staging] = tx.query_all_then_copy(calls, RECORDS).await?;
     let task = tasks::fenced(claim, &fence)?;
     let row = staging.first().ok_or(StoreError::LostClaim(claim.task))?;
     let (unit, next): (UnitId, i64) = (UnitId(get(row, 0)?), get(row, 2)?);
@@ -232,7 +281,7 @@ pub(super) async fn stage(tx: &mut Tx<'_>, claim: &Claim, batch: &StageBatch) ->
     if batch.first_sequence > next {
         return Err(StoreError::Gap { task: claim.task, expected: next, found: batch.first_sequence });
     }
-    insert_records(tx, &[(unit, next, &batch.records)]);
+    copy_records(tx, &[(unit, next, &batch.records)]).await?;
     add_totals(tx, unit, &Totals::of(&batch.records), batch.resume_point.as_deref());
     record_batch(tx, claim.task, task, Batch::of_part(claim, batch)?);
     Ok(unit)
@@ -262,8 +311,9 @@ fn insert_staging_call(task: TaskId, key: &ObjectKey) -> Call {
 pub(super) async fn commit_staged(tx: &mut Tx<'_>, claim: &Claim, unit: UnitId) -> Result<()> {
     const COMMITTED: &str = statement(FILE, "unit_is_committed");
     let task = tasks::fence(tx, claim).await?;
-    tx.run(COMMIT_STAGED, params![unit.0, task.origin.0]);
-    let rows = tx.query(COMMITTED, params![unit.0, task.origin.0]).await?;
+    tx.wakes_everyone();
+    let calls = [COMMIT_STAGED, COMMITTED].map(|sql| Call { sql, params: params![unit.0, task.origin.0] });
+    let [_, rows] = tx.query_last(calls).await?;
     match get(only(&rows)?, 0)? {
         true => Ok(()),
         false => Err(StoreError::LostClaim(claim.task)),

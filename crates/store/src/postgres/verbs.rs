@@ -5,14 +5,19 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use domesday_model::{
-    Command, JobStatus, MasterJobId, ObjectKey, ProcessId, RecordKind, RuleSetHash, TaskType, UnitId,
+    Command, DatasourceSpec, JobId, JobStatus, MasterJobId, ObjectKey, ProcessId, RecordKind, RuleSetHash,
+    ScanTemplate, TaskId, TaskType, UnitId,
 };
 use tokio::sync::watch;
 
 use super::rows::{get, wide};
 use super::tasks::Covered;
 use super::transaction::{params, transact};
-use super::{PostgresStore, Result, jobs, reports, results, tasks, units};
+use super::{
+    PostgresStore, Result, datasources, jobs, operations, prune, reports, results, retry, tasks, templates,
+    units,
+};
+use crate::configured::FINGERPRINT_KEY;
 use crate::types::*;
 use crate::verbs::Store;
 
@@ -58,11 +63,70 @@ impl Store for PostgresStore {
         })
     }
 
-    async fn append_command(&self, master: MasterJobId, command: Command) -> Result<()> {
+    async fn append_command(&self, master: MasterJobId, command: Command) -> Result<u64> {
         transact!(self.write("append_command"), |tx| async {
-            jobs::append_command(&mut tx, master, command);
-            Ok(())
+            jobs::append_command(&mut tx, master, command).await
         })
+    }
+
+    async fn put_datasource(&self, source: &DatasourceSpec, put: Put) -> Result<()> {
+        transact!(self.write("put_datasource"), |tx| datasources::put(&mut tx, source, put))
+    }
+
+    async fn managed_datasources(&self) -> Result<Vec<ManagedDatasource>> {
+        let rows = self.read(datasources::MANAGED, params![None::<String>]).await?;
+        rows.iter().map(datasources::managed).collect()
+    }
+
+    async fn managed_datasource(&self, name: &str) -> Result<Option<ManagedDatasource>> {
+        let rows = self.read(datasources::MANAGED, params![name.to_owned()]).await?;
+        rows.first().map(datasources::managed).transpose()
+    }
+
+    async fn remove_datasource(&self, name: &str) -> Result<()> {
+        transact!(self.write("remove_datasource"), |tx| datasources::remove(&mut tx, name))
+    }
+
+    async fn put_template(
+        &self,
+        template: &ScanTemplate,
+        put: Put,
+        next_firing_ms: Option<i64>,
+    ) -> Result<()> {
+        transact!(self.write("put_template"), |tx| templates::put(&mut tx, template, put, next_firing_ms))
+    }
+
+    async fn templates(&self) -> Result<Vec<StoredTemplate>> {
+        let rows = self.read(templates::TEMPLATES, params![None::<String>]).await?;
+        rows.iter().map(templates::stored).collect()
+    }
+
+    async fn template(&self, name: &str) -> Result<Option<StoredTemplate>> {
+        let rows = self.read(templates::TEMPLATES, params![name.to_owned()]).await?;
+        rows.first().map(templates::stored).transpose()
+    }
+
+    async fn remove_template(&self, name: &str) -> Result<()> {
+        transact!(self.write("remove_template"), |tx| templates::remove(&mut tx, name))
+    }
+
+    async fn due_templates(&self) -> Result<DueTemplates> {
+        transact!(self.snapshot(), |tx| templates::due(&mut tx))
+    }
+
+    async fn fire(&self, firing: Firing) -> Result<bool> {
+        transact!(self.write("fire"), |tx| templates::fire(&mut tx, &firing))
+    }
+
+    async fn fingerprint_key(&self) -> Result<Option<String>> {
+        let rows = self.read(datasources::SETTING, params![FINGERPRINT_KEY]).await?;
+        rows.first().map(|row| get(row, 0)).transpose()
+    }
+
+    async fn set_fingerprint_key(&self, id: &str, replace: bool) -> Result<String> {
+        transact!(self.write("set_fingerprint_key"), |tx| datasources::set_fingerprint_key(
+            &mut tx, id, replace
+        ))
     }
 
     async fn register(&self, process: &Process, lease: Duration) -> Result<()> {
@@ -72,8 +136,8 @@ impl Store for PostgresStore {
         })
     }
 
-    async fn renew(&self, role: Role, id: ProcessId, lease: Duration) -> Result<bool> {
-        transact!(self.write("renew"), |tx| jobs::renew(&mut tx, role, id, lease))
+    async fn renew(&self, role: Role, id: ProcessId, lease: Duration, load: Load) -> Result<bool> {
+        transact!(self.write("renew"), |tx| jobs::renew(&mut tx, role, id, lease, load))
     }
 
     async fn release(&self, role: Role, id: ProcessId) -> Result<()> {
@@ -186,10 +250,10 @@ impl Store for PostgresStore {
         transact!(self.write("commit_staged"), |tx| units::commit_staged(&mut tx, claim, unit))
     }
 
-    async fn complete_enumeration(&self, claim: &Claim) -> Result<()> {
+    async fn complete_enumeration(&self, claim: &Claim, units: Vec<UnitListing>) -> Result<()> {
         transact!(self.write("complete_enumeration"), |tx| async {
-            tasks::fence(&mut tx, claim).await?;
-            tasks::complete(&mut tx, claim.task, TaskTotals::default());
+            units::commit_last(&mut tx, claim, &units).await?;
+            tasks::complete(&mut tx, claim.task);
             Ok(())
         })
     }
@@ -198,28 +262,22 @@ impl Store for PostgresStore {
         transact!(self.write("stage_results"), |tx| results::stage(&mut tx, claim, first_sequence, &batch))
     }
 
-    async fn complete_classification(
-        &self,
-        claim: &Claim,
-        first_sequence: u64,
-        batch: ResultBatch,
-        totals: TaskTotals,
-    ) -> Result<()> {
-        transact!(self.write("complete_classification"), |tx| results::complete(
-            &mut tx,
-            claim,
-            first_sequence,
-            &batch,
-            totals
-        ))
+    async fn complete_classifications(&self, completions: Vec<Completion>) -> Result<Vec<Result<()>>> {
+        transact!(self.write("complete_classifications"), |tx| results::complete(&mut tx, &completions))
     }
 
     async fn give_back(&self, claim: &Claim, how: GiveBack) -> Result<()> {
         transact!(self.write("give_back"), |tx| tasks::give_back(&mut tx, claim, &how))
     }
 
-    async fn is_done(&self, claim: &Claim) -> Result<bool> {
-        transact!(self.write("is_done"), |tx| tasks::is_done(&mut tx, claim))
+    async fn stopping_jobs(&self, of: Vec<JobId>) -> Result<Vec<JobId>> {
+        let of: Vec<i64> = of.into_iter().map(|job| job.0).collect();
+        let rows = self.read(jobs::STOPPING, params![of]).await?;
+        rows.iter().map(|row| get(row, 0).map(JobId)).collect()
+    }
+
+    async fn are_done(&self, claims: &[Claim]) -> Result<Vec<bool>> {
+        transact!(self.write("are_done"), |tx| tasks::are_done(&mut tx, claims))
     }
 
     fn changes(&self) -> watch::Receiver<u64> {
@@ -235,6 +293,33 @@ impl Store for PostgresStore {
             results::acknowledge(&mut tx, consumer, position);
             Ok(())
         })
+    }
+
+    async fn child_jobs(&self, master: MasterJobId) -> Result<Vec<ChildJobState>> {
+        transact!(self.snapshot(), |tx| operations::child_jobs(&mut tx, master))
+    }
+
+    async fn tasks(&self, filter: TaskFilter, max: u32) -> Result<Vec<TaskInfo>> {
+        let rows = self.read(operations::TASKS, operations::tasks_params(None, &filter, max)).await?;
+        rows.iter().map(operations::task_info).collect()
+    }
+
+    async fn task(&self, id: TaskId) -> Result<Option<TaskInfo>> {
+        let params = operations::tasks_params(Some(id), &TaskFilter::default(), 1);
+        let rows = self.read(operations::TASKS, params).await?;
+        rows.first().map(operations::task_info).transpose()
+    }
+
+    async fn retry_tasks(&self, which: Retry) -> Result<u64> {
+        transact!(self.write("retry_tasks"), |tx| retry::retry(&mut tx, which))
+    }
+
+    async fn fleet(&self) -> Result<Fleet> {
+        transact!(self.snapshot(), |tx| operations::fleet(&mut tx))
+    }
+
+    async fn prune(&self, older_than: Duration, max: u32) -> Result<PruneReport> {
+        transact!(self.write("prune"), |tx| prune::prune(&mut tx, older_than, max))
     }
 
     async fn master_job(&self, id: MasterJobId) -> Result<Option<MasterJob>> {
@@ -263,5 +348,10 @@ impl Store for PostgresStore {
     async fn datasources(&self, master: MasterJobId) -> Result<Vec<Datasource>> {
         let rows = self.read(reports::DATASOURCES, params![master.0.to_vec()]).await?;
         rows.iter().map(reports::datasource).collect()
+    }
+
+    async fn job_rule_set(&self, master: MasterJobId) -> Result<Option<RuleSetHash>> {
+        let rows = self.read(reports::CONFIGURATION, params![master.0.to_vec()]).await?;
+        rows.first().map(reports::job_rule_set).transpose()
     }
 }

@@ -1,9 +1,12 @@
 //! Wake-ups between processes: NOTIFY outside of the work's transactions, and polling besides.
 //!
-//! NOTIFY makes commits come one after the other while it is passed on, so no verb does it. A verb that
-//! changed something tells this process at once, and leaves a note for one background loop, which passes it
-//! on a few times a second at most, on a connection of its own. A lost notification costs the time until
-//! the next poll, which comes the sooner, the more recently something was heard.
+//! NOTIFY makes commits come one after the other while it is passed on, so no transaction of the work does
+//! it. A verb that changed something tells this process at once, and leaves a note for one background loop,
+//! which passes it on, on a connection of its own: the first few at once, since work that goes to and fro
+//! between processes waits for each, and in the long run a few times a second, since whoever has much to do
+//! need not be told. Only what a user starts is told by its verb, after the commit: that process may end at
+//! once. A lost notification costs the time until the next poll, which comes the sooner, the more recently
+//! something was heard.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -12,21 +15,23 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::Result;
 use super::error::store_error;
 use super::pool::Pool;
 
-/// The least time between two notifications that a process sends, or listens to.
+/// The least time between two notifications that a process sends, or listens to, in the long run.
 pub(super) const NOTIFY_INTERVAL: Duration = Duration::from_millis(250);
+/// How many may come at once after a quiet time.
+pub(super) const NOTIFY_BURST: u32 = 32;
 /// How soon after something was heard of the book is looked at again.
 const POLL_MIN: Duration = Duration::from_secs(1);
 /// The longest anyone waits who heard nothing.
 const POLL_MAX: Duration = Duration::from_secs(16);
 
 const LISTEN: &str = "LISTEN domesday";
-const NOTIFY: &str = "NOTIFY domesday";
+pub(super) const NOTIFY: &str = "NOTIFY domesday";
 
 /// Who is told of a change.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -34,12 +39,14 @@ pub(super) enum Wakes {
     Nobody,
     ThisProcess,
     Everyone,
+    /// The verb tells them itself, outside of its transaction, before it returns.
+    EveryoneAtOnce,
 }
 
 pub(super) struct Waker {
     changes: watch::Sender<u64>,
     shared: Arc<Shared>,
-    background: JoinHandle<()>,
+    background: Option<JoinHandle<()>>,
 }
 
 #[derive(Default)]
@@ -53,9 +60,10 @@ struct Shared {
 }
 
 impl Waker {
-    pub fn start(pool: Arc<Pool>) -> Waker {
+    /// Without a `pool` nobody listens: only what this process does is told, and only here.
+    pub fn start(pool: Option<Arc<Pool>>) -> Waker {
         let (changes, shared) = (watch::Sender::new(0), Arc::new(Shared::default()));
-        let background = tokio::spawn(serve(pool, changes.clone(), Arc::clone(&shared)));
+        let background = pool.map(|pool| tokio::spawn(serve(pool, changes.clone(), Arc::clone(&shared))));
         Waker { changes, shared, background }
     }
 
@@ -76,7 +84,9 @@ impl Waker {
 
 impl Drop for Waker {
     fn drop(&mut self) {
-        self.background.abort();
+        if let Some(background) = &self.background {
+            background.abort();
+        }
     }
 }
 
@@ -118,24 +128,46 @@ async fn listen(pool: &Pool, changes: &watch::Sender<u64>, shared: &Arc<Shared>)
     own.await.map_err(|error| store_error(&error))?;
     // What happened before anyone listened.
     bump(changes);
+    let (mut hearing, mut telling) = (Pace::new(), Pace::new());
     let mut pause = POLL_MIN;
+    let mut poll_at = Instant::now() + jitter(pause);
     loop {
         tokio::select! {
             _ = &mut driver => return Ok(()),
-            () = shared.heard.notified() => {
+            () = hearing.turn(&shared.heard) => {
                 bump(changes);
                 pause = POLL_MIN;
-                sleep(NOTIFY_INTERVAL).await;
+                poll_at = Instant::now() + jitter(pause);
             }
-            () = shared.dirty.notified() => {
+            () = telling.turn(&shared.dirty) => {
                 client.batch_execute(NOTIFY).await.map_err(|error| store_error(&error))?;
-                sleep(NOTIFY_INTERVAL).await;
             }
-            () = sleep(jitter(pause)) => {
+            () = sleep_until(poll_at) => {
                 bump(changes);
                 pause = (pause * 2).min(POLL_MAX);
+                poll_at = Instant::now() + jitter(pause);
             }
         }
+    }
+}
+
+/// At most [`NOTIFY_BURST`] turns at once, and one every [`NOTIFY_INTERVAL`] in the long run.
+struct Pace {
+    /// When the turns taken so far would have been due at the long run's pace.
+    due: Instant,
+}
+
+impl Pace {
+    fn new() -> Pace {
+        Pace { due: Instant::now() }
+    }
+
+    /// Waits for a note, and for its turn. What is noted meanwhile is one note, and none is lost when this is
+    /// given up half way.
+    async fn turn(&mut self, note: &Notify) {
+        sleep_until(self.due.checked_sub(NOTIFY_INTERVAL * NOTIFY_BURST).unwrap_or(self.due)).await;
+        note.notified().await;
+        self.due = self.due.max(Instant::now()) + NOTIFY_INTERVAL;
     }
 }
 

@@ -34,7 +34,9 @@ pub(super) fn submit(c: &Connection, job: &NewMasterJob) -> Result<()> {
     const MASTER: &str = statement(FILE, "insert_master_job");
     const DATASOURCE: &str = statement(FILE, "upsert_datasource");
     const JOB: &str = statement(FILE, "insert_job");
-    if c.prepare_cached(MASTER)?.execute(params![job.id.0, job.request_key, job.description])? == 0 {
+    if c.prepare_cached(MASTER)?.execute(params![job.id.0, job.request_key, job.description, job.template])?
+        == 0
+    {
         return Ok(());
     }
     for source in &job.configuration.datasources {
@@ -44,10 +46,13 @@ pub(super) fn submit(c: &Connection, job: &NewMasterJob) -> Result<()> {
             source.node_group,
             source.concurrency_limit,
             source.configuration.to_string(),
+            source.worker_label,
+            source.credential,
         ])?;
     }
+    let key = &job.configuration.fingerprint_key;
     for (group, share) in decide::child_jobs(&job.configuration) {
-        c.prepare_cached(JOB)?.execute(params![job.id.0, group, to_json(&share)?])?;
+        c.prepare_cached(JOB)?.execute(params![job.id.0, group, to_json(&share)?, job.priority, key])?;
         results::event(c, JobId(c.last_insert_rowid()), "JobQueued", json!({ "node_group": group }))?;
     }
     Ok(())
@@ -68,10 +73,9 @@ pub(super) fn mark_reported(c: &Connection, master: MasterJobId) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn append_command(c: &Connection, master: MasterJobId, command: Command) -> Result<()> {
+pub(super) fn append_command(c: &Connection, master: MasterJobId, command: Command) -> Result<u64> {
     const APPEND: &str = statement(FILE, "append_command");
-    c.prepare_cached(APPEND)?.execute(params![master.0, command.as_str()])?;
-    Ok(())
+    Ok(c.prepare_cached(APPEND)?.execute(params![master.0, command.as_str()])? as u64)
 }
 
 // ── processes ──────────────────────────────────────────────────────────────────────────────────────
@@ -96,18 +100,38 @@ pub(super) fn register(c: &Connection, process: &Process, lease: Duration) -> Re
         Role::Worker => WORKER,
         Role::Orchestrator => ORCHESTRATOR,
     };
-    c.prepare_cached(sql)?.execute(params![process.id.0, process.node_group, millis(lease)])?;
+    let Profile { host, version, slots, labels, fingerprint_key } = &process.profile;
+    c.prepare_cached(sql)?.execute(params![
+        process.id.0,
+        process.node_group,
+        millis(lease),
+        host,
+        version,
+        slots,
+        to_json(labels)?,
+        fingerprint_key,
+    ])?;
     Ok(())
 }
 
-pub(super) fn renew(c: &Connection, role: Role, id: ProcessId, lease: Duration) -> Result<bool> {
+pub(super) fn renew(c: &Connection, role: Role, id: ProcessId, lease: Duration, load: Load) -> Result<bool> {
     const WORKER: &str = statement(FILE, "renew_worker");
     const ORCHESTRATOR: &str = statement(FILE, "renew_orchestrator");
     let sql = match role {
         Role::Worker => WORKER,
         Role::Orchestrator => ORCHESTRATOR,
     };
-    Ok(c.prepare_cached(sql)?.execute(params![id.0, millis(lease)])? == 1)
+    let renewed = c.prepare_cached(sql)?.execute(params![
+        id.0,
+        millis(lease),
+        load.running,
+        load.objects.cast_signed(),
+        load.bytes.cast_signed(),
+        load.findings.cast_signed(),
+        load.objects_per_second.cast_signed(),
+        load.bytes_per_second.cast_signed(),
+    ])?;
+    Ok(renewed == 1)
 }
 
 pub(super) fn release(c: &Connection, role: Role, id: ProcessId) -> Result<()> {
@@ -192,6 +216,7 @@ fn apply_commands(c: &Connection, job: OwnedJob) -> Result<Option<OwnedJob>> {
     if status == JobStatus::Cancelling {
         c.prepare_cached(CANCEL)?.execute([job.lease.job.0])?;
         c.prepare_cached(FAIL_UNITS)?.execute([job.lease.job.0])?;
+        cancel_sessions(c, job.lease.job)?;
     }
     let lease = set_status(c, &job.lease, job.status, status, Some(&pending), None)?;
     Ok(Some(OwnedJob { lease, status, pending, ..job }))
@@ -206,6 +231,19 @@ pub(super) fn settle_job(c: &Connection, lease: &JobLease) -> Result<Option<JobS
     }
     set_status(c, lease, job.status, settled, None, None)?;
     Ok(Some(settled))
+}
+
+/// A worker holds tasks of few jobs at once: each is looked up by its key.
+pub(super) fn stopping(c: &Connection, of: Vec<JobId>) -> Result<Vec<JobId>> {
+    const IS: &str = statement(FILE, "job_is_stopping");
+    let mut find = c.prepare_cached(IS)?;
+    let mut stopping = Vec::new();
+    for job in of {
+        if find.query_row([job.0], |row| row.get(0))? {
+            stopping.push(job);
+        }
+    }
+    Ok(stopping)
 }
 
 pub(super) fn complete_job(c: &Connection, lease: &JobLease) -> Result<Option<JobStatus>> {
@@ -274,6 +312,20 @@ fn end_sessions(c: &Connection, job: JobId) -> Result<()> {
     Ok(())
 }
 
+/// Ends the sessions of a job that is cancelled.
+fn cancel_sessions(c: &Connection, job: JobId) -> Result<()> {
+    const CANCEL: &str = statement(ENUMERATION, "cancel_sessions");
+    let ended: Vec<(i64, String)> = {
+        let mut statement = c.prepare_cached(CANCEL)?;
+        let rows = statement.query_map([job.0], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        rows.collect::<rusqlite::Result<_>>()?
+    };
+    for (session, status) in ended {
+        results::event(c, job, "SessionEnded", json!({ "session": session, "status": status }))?;
+    }
+    Ok(())
+}
+
 pub(super) fn reap_sessions(c: &Connection, node_group: &str, threshold: Duration) -> Result<u64> {
     const STALL: &str = statement(ENUMERATION, "stall_sessions");
     Ok(c.prepare_cached(STALL)?.execute(params![node_group, millis(threshold)])? as u64)
@@ -298,7 +350,7 @@ pub(super) fn fence(c: &Connection, lease: &JobLease) -> Result<FencedJob> {
     Ok(FencedJob { owned: owned?, configuration: values::configuration(&configuration)? })
 }
 
-fn set_status(
+pub(super) fn set_status(
     c: &Connection,
     lease: &JobLease,
     from: JobStatus,
@@ -319,7 +371,7 @@ fn set_status(
 }
 
 /// Columns: id, version, master_job_id, status, master_pending_commands.
-fn owned_job(row: &Row<'_>) -> Result<OwnedJob> {
+pub(super) fn owned_job(row: &Row<'_>) -> Result<OwnedJob> {
     let status: String = row.get(3)?;
     let pending: String = row.get(4)?;
     Ok(OwnedJob {

@@ -7,12 +7,17 @@
 //! earlier *consistent* state, and that work is redone. A killed process loses nothing that was answered.
 
 mod book;
+mod datasources;
 mod error;
 mod jobs;
+mod operations;
+mod prune;
 mod readers;
 mod reports;
 mod results;
+mod retry;
 mod tasks;
+mod templates;
 mod units;
 mod verbs;
 mod writer;
@@ -118,6 +123,21 @@ impl SqliteStore {
             fence: tasks::FENCE,
             _lock: None,
         })
+    }
+
+    /// The newest migration of the book in `folder`, 0 where there is none yet, and the names of those that
+    /// are still to be applied.
+    pub fn schema(folder: &Path) -> Result<(i64, Vec<String>)> {
+        let path = folder.join(BOOK_FILE);
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let applied = if path.exists() {
+            book::applied(&book::connect(&path, &clock, book::Access::Read)?)?
+        } else {
+            Vec::new()
+        };
+        let newest = applied.iter().map(|migration| migration.version).max().unwrap_or(0);
+        let pending = crate::migrate::pending(book::MIGRATIONS, &applied)?;
+        Ok((newest, pending.into_iter().map(|(_, migration)| migration.name.to_owned()).collect()))
     }
 
     /// Time the writer has spent on transactions so far.

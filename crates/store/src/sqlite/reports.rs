@@ -1,7 +1,7 @@
 //! Reading: summaries, occurrences, problems.
 
-use domesday_model::{DatasourceId, MasterJobId, Score};
-use rusqlite::{Connection, params};
+use domesday_model::{DatasourceId, MasterJobId, RuleSetHash, Score};
+use rusqlite::{Connection, OptionalExtension, params};
 
 use super::Result;
 use super::results::{FILE, occurrence};
@@ -84,6 +84,13 @@ pub(super) fn datasources(c: &Connection, master: MasterJobId) -> Result<Vec<Dat
     let mut statement = c.prepare_cached(DATASOURCES)?;
     let rows = statement.query_map([master.0], |row| Ok(datasource_row(row)))?;
     rows.map(|row| row?).collect()
+}
+
+pub(super) fn job_rule_set(c: &Connection, master: MasterJobId) -> Result<Option<RuleSetHash>> {
+    const CONFIGURATION: &str = statement(FILE, "job_configuration");
+    let mut statement = c.prepare_cached(CONFIGURATION)?;
+    let text: Option<String> = statement.query_row([master.0], |row| row.get(0)).optional()?;
+    text.as_deref().map(values::rule_set_of).transpose()
 }
 
 fn each(

@@ -6,8 +6,8 @@ use domesday_model::{
 };
 use rusqlite::{Connection, params};
 
-use super::{Result, tasks};
-use crate::decide::FencedTask;
+use super::{Fence, Result, tasks};
+use crate::decide::{FencedTask, first_of_claims};
 use crate::error::StoreError;
 use crate::staged::{Staged, StagedFinding, StagedObject, decoding_steps, staged};
 use crate::statement::statement;
@@ -94,36 +94,46 @@ pub(super) fn stage(c: &Connection, claim: &Claim, first_sequence: u64, batch: &
     Ok(())
 }
 
-pub(super) fn complete(
-    c: &Connection,
-    claim: &Claim,
-    task: FencedTask,
-    first_sequence: u64,
-    batch: &ResultBatch,
-    totals: TaskTotals,
-) -> Result<()> {
+/// Completes tasks, each for itself: one that is refused leaves nothing behind, and the others go on.
+pub(super) fn complete(c: &Connection, fence: Fence, completions: &[Completion]) -> Result<Vec<Result<()>>> {
+    let mut answers: Vec<Result<()>> =
+        completions.iter().map(|completion| Err(StoreError::LostClaim(completion.claim.task))).collect();
+    for (at, completion) in first_of_claims(completions) {
+        answers[at] = match complete_one(c, fence, completion) {
+            Err(error) if !matches!(error, StoreError::LostClaim(_) | StoreError::Gap { .. }) => {
+                return Err(error);
+            }
+            answer => answer,
+        };
+    }
+    Ok(answers)
+}
+
+/// Refuses before it writes.
+fn complete_one(c: &Connection, fence: Fence, completion: &Completion) -> Result<()> {
+    const COUNT: &str = statement(FILE, "count_staged_results");
     const STAGED: &str = statement(FILE, "staged_results");
-    let mut staged_before = 0;
-    {
-        let mut statement = c.prepare_cached(STAGED)?;
-        let mut rows = statement.query(params![claim.task.0, claim.claim.0])?;
-        while let Some(row) = rows.next()? {
-            let (sequence, body): (i64, String) = (row.get(0)?, row.get(1)?);
-            let result: Staged = from_json(&body, "staged result")?;
-            result.insert(c, task, claim.task, sequence)?;
-            staged_before += 1;
-        }
-    }
+    let Completion { claim, first_sequence, batch, totals } = completion;
+    let task = fence.check(c, claim)?;
+    let key = params![claim.task.0, claim.claim.0];
+    let (expected, found): (i64, i64) =
+        (c.prepare_cached(COUNT)?.query_row(key, |row| row.get(0))?, first_sequence.cast_signed());
     // A staged batch that never arrived must not become findings that nobody misses.
-    if staged_before != first_sequence.cast_signed() {
-        let found = first_sequence.cast_signed();
-        return Err(StoreError::Gap { task: claim.task, expected: staged_before, found });
+    if expected != found {
+        return Err(StoreError::Gap { task: claim.task, expected, found });
     }
-    for (sequence, result) in (first_sequence..).zip(staged(batch)) {
+    let mut statement = c.prepare_cached(STAGED)?;
+    let mut rows = statement.query(key)?;
+    while let Some(row) = rows.next()? {
+        let (sequence, body): (i64, String) = (row.get(0)?, row.get(1)?);
+        let result: Staged = from_json(&body, "staged result")?;
+        result.insert(c, task, claim.task, sequence)?;
+    }
+    for (sequence, result) in (*first_sequence..).zip(staged(batch)) {
         result.insert(c, task, claim.task, sequence.cast_signed())?;
     }
     clear_staged(c, claim.task)?;
-    tasks::complete(c, claim.task, totals)
+    tasks::complete(c, claim.task, *totals)
 }
 
 /// Staged rows of a task that no claim will complete, whoever staged them.

@@ -10,7 +10,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::json;
 
 use super::{Fence, Result, results, units};
-use crate::decide::{Abandoned, Claimed, Failures, Fate, FencedTask, NewTask, failures, record_kind};
+use crate::decide::{Abandoned, Claimed, Failures, Fate, FencedTask, NewTask, failures, fates, record_kind};
 use crate::error::StoreError;
 use crate::statement::statement;
 use crate::types::*;
@@ -71,7 +71,7 @@ pub(super) fn claim(
     const JOBS: &str = statement(FILE, "running_jobs");
     let jobs: Vec<i64> = {
         let mut statement = c.prepare_cached(JOBS)?;
-        let rows = statement.query_map([node_group], |row| row.get(0))?;
+        let rows = statement.query_map(params![node_group, worker.0], |row| row.get(0))?;
         rows.collect::<rusqlite::Result<_>>()?
     };
     let mut packets = Vec::new();
@@ -82,7 +82,7 @@ pub(super) fn claim(
             if packets.len() == max as usize {
                 break;
             }
-            let Some(task) = next_task(c, job, task_type)? else { continue };
+            let Some(task) = next_task(c, worker, job, task_type)? else { continue };
             match claim_one(c, worker, task)? {
                 Some(packet) => packets.push(packet),
                 // The task is there, so it is the worker whose lease expired.
@@ -96,9 +96,10 @@ pub(super) fn claim(
     Ok(packets)
 }
 
-fn next_task(c: &Connection, job: i64, task_type: TaskType) -> Result<Option<i64>> {
+fn next_task(c: &Connection, worker: ProcessId, job: i64, task_type: TaskType) -> Result<Option<i64>> {
     const NEXT: &str = statement(FILE, "next_task");
-    Ok(c.prepare_cached(NEXT)?.query_row(params![job, task_type.as_str()], |row| row.get(0)).optional()?)
+    let parameters = params![job, task_type.as_str(), worker.0];
+    Ok(c.prepare_cached(NEXT)?.query_row(parameters, |row| row.get(0)).optional()?)
 }
 
 fn claim_one(c: &Connection, worker: ProcessId, task: i64) -> Result<Option<WorkPacket>> {
@@ -167,6 +168,13 @@ pub(super) fn records(c: &Connection, payload: &TaskPayload, kind: RecordKind) -
         }
     }
     Ok(objects)
+}
+
+/// The containers that an enumeration task is about.
+pub(super) fn containers(c: &Connection, task: TaskId) -> Result<Vec<ObjectKey>> {
+    let (_, payload) = payload(c, task)?;
+    let containers = records(c, &payload, RecordKind::Directory)?;
+    Ok(containers.into_iter().map(|container| container.key).collect())
 }
 
 // ── ending ─────────────────────────────────────────────────────────────────────────────────────────
@@ -248,18 +256,18 @@ pub(super) fn reap(c: &Connection, node_group: &str, deadline: Duration) -> Resu
         rows.map(|row| row?).collect::<Result<_>>()?
     };
     let mut report = ReapReport::default();
-    for task in abandoned {
-        match task.fate() {
+    for (task, fate) in abandoned.iter().zip(fates(&abandoned)) {
+        match fate {
             Fate::Split(halves) => {
-                split(c, &task, &halves)?;
+                split(c, task, &halves)?;
                 report.split += 1;
             }
             Fate::Poisoned => {
-                poison(c, &task)?;
+                poison(c, task)?;
                 report.poisoned += 1;
             }
-            Fate::Returned => {
-                c.prepare_cached(ABANDON)?.execute(params![task.id.0, task.claim.0])?;
+            Fate::Returned { wait_ms } => {
+                c.prepare_cached(ABANDON)?.execute(params![task.id.0, task.claim.0, wait_ms])?;
                 report.returned += 1;
             }
         }
@@ -284,7 +292,7 @@ fn poison(c: &Connection, task: &Abandoned) -> Result<()> {
     if c.prepare_cached(POISON)?.execute(params![task.id.0, task.claim.0, count])? == 0 {
         return Ok(());
     }
-    let detail = Abandoned::poisoned_detail();
+    let detail = task.poisoned_detail();
     name_failures(c, task.fenced(), task.id, task.task_type, given_up, Reason::Poisoned, &detail)
 }
 
@@ -302,5 +310,6 @@ fn abandoned_row(row: &Row<'_>) -> Result<Abandoned> {
         payload: values::payload(&payload)?,
         abandonments: row.get(8)?,
         claim: ClaimId(row.get(9)?),
+        worker: row.get::<_, Option<Vec<u8>>>(10)?.unwrap_or_default(),
     })
 }

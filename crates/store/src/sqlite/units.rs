@@ -61,6 +61,25 @@ pub(super) fn commit(
     }
 }
 
+/// Before a task is completed: refused if it leaves a container listed in part. What a half's sibling has
+/// open is its own.
+pub(super) fn check_none_open(c: &Connection, id: TaskId, task: FencedTask) -> Result<()> {
+    const OPEN: &str = statement(FILE, "open_units");
+    let open: Vec<ObjectKey> = {
+        let mut statement = c.prepare_cached(OPEN)?;
+        let rows = statement.query_map([task.origin.0], |row| Ok(ObjectKey(row.get(0)?)))?;
+        rows.collect::<rusqlite::Result<_>>()?
+    };
+    if open.is_empty() {
+        return Ok(());
+    }
+    let own = if task.origin == id { None } else { Some(tasks::containers(c, id)?) };
+    match open.iter().any(|key| own.as_ref().is_none_or(|own| own.contains(key))) {
+        true => Err(StoreError::OpenUnit(id)),
+        false => Ok(()),
+    }
+}
+
 /// Commits one unit that was listed whole, or failed. Repeating it changes nothing.
 pub(super) fn commit_one(c: &Connection, task: FencedTask, listing: &UnitListing) -> Result<()> {
     const FAIL_STAGING: &str = statement(FILE, "fail_staging_unit");

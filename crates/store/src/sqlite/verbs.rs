@@ -5,11 +5,15 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use domesday_model::{
-    Command, JobStatus, MasterJobId, ObjectKey, ProcessId, RecordKind, RuleSetHash, TaskType, UnitId,
+    Command, DatasourceSpec, JobId, JobStatus, MasterJobId, ObjectKey, ProcessId, RecordKind, RuleSetHash,
+    ScanTemplate, TaskId, TaskType, UnitId,
 };
 use tokio::sync::watch;
 
-use super::{Result, SqliteStore, jobs, reports, results, tasks, units};
+use super::{
+    Result, SqliteStore, datasources, jobs, operations, prune, reports, results, retry, tasks, templates,
+    units,
+};
 use crate::types::*;
 use crate::verbs::Store;
 
@@ -36,8 +40,68 @@ impl Store for SqliteStore {
         self.write("mark_reported", move |c| jobs::mark_reported(c, master)).await
     }
 
-    async fn append_command(&self, master: MasterJobId, command: Command) -> Result<()> {
+    async fn append_command(&self, master: MasterJobId, command: Command) -> Result<u64> {
         self.write("append_command", move |c| jobs::append_command(c, master, command)).await
+    }
+
+    async fn put_datasource(&self, source: &DatasourceSpec, put: Put) -> Result<()> {
+        let source = source.clone();
+        self.write("put_datasource", move |c| datasources::put(c, &source, put)).await
+    }
+
+    async fn managed_datasources(&self) -> Result<Vec<ManagedDatasource>> {
+        self.read(|c| datasources::managed(c, None)).await
+    }
+
+    async fn managed_datasource(&self, name: &str) -> Result<Option<ManagedDatasource>> {
+        let name = name.to_owned();
+        self.read(move |c| Ok(datasources::managed(c, Some(&name))?.pop())).await
+    }
+
+    async fn remove_datasource(&self, name: &str) -> Result<()> {
+        let name = name.to_owned();
+        self.write("remove_datasource", move |c| datasources::remove(c, &name)).await
+    }
+
+    async fn put_template(
+        &self,
+        template: &ScanTemplate,
+        put: Put,
+        next_firing_ms: Option<i64>,
+    ) -> Result<()> {
+        let template = template.clone();
+        self.write("put_template", move |c| templates::put(c, &template, put, next_firing_ms)).await
+    }
+
+    async fn templates(&self) -> Result<Vec<StoredTemplate>> {
+        self.read(|c| templates::stored(c, None)).await
+    }
+
+    async fn template(&self, name: &str) -> Result<Option<StoredTemplate>> {
+        let name = name.to_owned();
+        self.read(move |c| Ok(templates::stored(c, Some(&name))?.pop())).await
+    }
+
+    async fn remove_template(&self, name: &str) -> Result<()> {
+        let name = name.to_owned();
+        self.write("remove_template", move |c| templates::remove(c, &name)).await
+    }
+
+    async fn due_templates(&self) -> Result<DueTemplates> {
+        self.read(templates::due).await
+    }
+
+    async fn fire(&self, firing: Firing) -> Result<bool> {
+        self.write("fire", move |c| templates::fire(c, &firing)).await
+    }
+
+    async fn fingerprint_key(&self) -> Result<Option<String>> {
+        self.read(datasources::fingerprint_key).await
+    }
+
+    async fn set_fingerprint_key(&self, id: &str, replace: bool) -> Result<String> {
+        let id = id.to_owned();
+        self.write("set_fingerprint_key", move |c| datasources::set_fingerprint_key(c, &id, replace)).await
     }
 
     async fn register(&self, process: &Process, lease: Duration) -> Result<()> {
@@ -45,8 +109,8 @@ impl Store for SqliteStore {
         self.write("register", move |c| jobs::register(c, &process, lease)).await
     }
 
-    async fn renew(&self, role: Role, id: ProcessId, lease: Duration) -> Result<bool> {
-        self.write("renew", move |c| jobs::renew(c, role, id, lease)).await
+    async fn renew(&self, role: Role, id: ProcessId, lease: Duration, load: Load) -> Result<bool> {
+        self.write("renew", move |c| jobs::renew(c, role, id, lease, load)).await
     }
 
     async fn release(&self, role: Role, id: ProcessId) -> Result<()> {
@@ -177,10 +241,12 @@ impl Store for SqliteStore {
         .await
     }
 
-    async fn complete_enumeration(&self, claim: &Claim) -> Result<()> {
+    async fn complete_enumeration(&self, claim: &Claim, units: Vec<UnitListing>) -> Result<()> {
         let (claim, fence) = (*claim, self.fence);
         self.write("complete_enumeration", move |c| {
-            fence.check(c, &claim)?;
+            let task = fence.check(c, &claim)?;
+            units::commit(c, &claim, task, &units)?;
+            units::check_none_open(c, claim.task, task)?;
             tasks::complete(c, claim.task, TaskTotals::default())
         })
         .await
@@ -195,19 +261,9 @@ impl Store for SqliteStore {
         .await
     }
 
-    async fn complete_classification(
-        &self,
-        claim: &Claim,
-        first_sequence: u64,
-        batch: ResultBatch,
-        totals: TaskTotals,
-    ) -> Result<()> {
-        let (claim, fence) = (*claim, self.fence);
-        self.write("complete_classification", move |c| {
-            let task = fence.check(c, &claim)?;
-            results::complete(c, &claim, task, first_sequence, &batch, totals)
-        })
-        .await
+    async fn complete_classifications(&self, completions: Vec<Completion>) -> Result<Vec<Result<()>>> {
+        let fence = self.fence;
+        self.write("complete_classifications", move |c| results::complete(c, fence, &completions)).await
     }
 
     async fn give_back(&self, claim: &Claim, how: GiveBack) -> Result<()> {
@@ -219,10 +275,14 @@ impl Store for SqliteStore {
         .await
     }
 
-    async fn is_done(&self, claim: &Claim) -> Result<bool> {
-        let claim = *claim;
+    async fn stopping_jobs(&self, of: Vec<JobId>) -> Result<Vec<JobId>> {
+        self.read(move |c| jobs::stopping(c, of)).await
+    }
+
+    async fn are_done(&self, claims: &[Claim]) -> Result<Vec<bool>> {
+        let claims = claims.to_vec();
         // Through the writer: a commit still under way is waited for.
-        self.write("is_done", move |c| tasks::is_done(c, &claim)).await
+        self.write("are_done", move |c| claims.iter().map(|claim| tasks::is_done(c, claim)).collect()).await
     }
 
     fn changes(&self) -> watch::Receiver<u64> {
@@ -237,6 +297,30 @@ impl Store for SqliteStore {
     async fn acknowledge(&self, consumer: &str, position: i64) -> Result<()> {
         let consumer = consumer.to_owned();
         self.write("acknowledge", move |c| results::acknowledge(c, &consumer, position)).await
+    }
+
+    async fn child_jobs(&self, master: MasterJobId) -> Result<Vec<ChildJobState>> {
+        self.read(move |c| operations::child_jobs(c, master)).await
+    }
+
+    async fn tasks(&self, filter: TaskFilter, max: u32) -> Result<Vec<TaskInfo>> {
+        self.read(move |c| operations::tasks(c, &filter, max)).await
+    }
+
+    async fn task(&self, id: TaskId) -> Result<Option<TaskInfo>> {
+        self.read(move |c| operations::task(c, id)).await
+    }
+
+    async fn retry_tasks(&self, which: Retry) -> Result<u64> {
+        self.write("retry_tasks", move |c| retry::retry(c, which)).await
+    }
+
+    async fn fleet(&self) -> Result<Fleet> {
+        self.read(operations::fleet).await
+    }
+
+    async fn prune(&self, older_than: Duration, max: u32) -> Result<PruneReport> {
+        self.write("prune", move |c| prune::prune(c, older_than, max)).await
     }
 
     async fn master_job(&self, id: MasterJobId) -> Result<Option<MasterJob>> {
@@ -261,5 +345,9 @@ impl Store for SqliteStore {
 
     async fn datasources(&self, master: MasterJobId) -> Result<Vec<Datasource>> {
         self.read(move |c| reports::datasources(c, master)).await
+    }
+
+    async fn job_rule_set(&self, master: MasterJobId) -> Result<Option<RuleSetHash>> {
+        self.read(move |c| reports::job_rule_set(c, master)).await
     }
 }

@@ -58,6 +58,16 @@ UPDATE enumeration_sessions
 SET status = $2, failure_reason = $3, completed_at = now_ms(), last_update = now_ms()
 WHERE id = $1;
 
+-- Nothing of a cancelled job goes on.
+-- name: cancel_sessions
+WITH ended AS (
+    UPDATE enumeration_sessions
+    SET status = 'FAILED', failure_reason = 'cancelled', completed_at = now_ms(), last_update = now_ms()
+    WHERE job_id = $1 AND status IN ('INITIALIZED', 'IN_PROGRESS', 'STALLED')
+    RETURNING id, job_id, status)
+INSERT INTO events (job_id, kind, payload, created_at)
+SELECT job_id, 'SessionEnded', json_build_object('session', id, 'status', status)::text, now_ms() FROM ended ORDER BY id;
+
 -- Its last batch tells when a session last made progress.
 -- name: stall_sessions
 WITH silent AS (
@@ -120,16 +130,22 @@ WHERE t.id = $1
 ORDER BY u.key
 FOR UPDATE OF u;
 
+-- Whatever a task listed in part; of a half, its sibling's too.
+-- name: open_units
+SELECT u.key
+FROM tasks t
+JOIN task_units u ON u.task_id = coalesce(t.origin_id, t.id)
+WHERE t.id = $1 AND u.status = 'STAGING';
+
 -- name: fail_staging_unit
 UPDATE task_units SET status = 'FAILED', reason = $2, detail = $3, fanned_out = 3
 WHERE id = $1 AND status = 'STAGING';
 
 -- No conflict to look for: the unit's row is locked, and its count of records tells which come next.
--- name: insert_records
-INSERT INTO task_output_records
+-- name: copy_records
+COPY task_output_records
     (unit_id, sequence, kind, name, object_key_hash, size, mtime_ns, ctime_ns, inode, reason)
-SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::smallint[], $4::bytea[], $5::bytea[], $6::bigint[],
-                     $7::bigint[], $8::bigint[], $9::bigint[], $10::text[]);
+FROM STDIN (FORMAT binary);
 
 -- name: add_unit_totals
 UPDATE task_units
@@ -181,11 +197,12 @@ WHERE u.job_id = $1 AND u.status = 'COMMITTED' AND u.fanned_out < 3
 ORDER BY u.id
 LIMIT $2;
 
+-- `= ANY`, as in the statements about tasks, so that no plan walks through all units.
 -- name: mark_fanned_out
 UPDATE task_units u
 SET fanned_out = u.fanned_out | m.bits
 FROM (SELECT id, bit_or(bit) AS bits FROM unnest($1::bigint[], $2::bigint[]) AS c (id, bit) GROUP BY id) m
-WHERE u.id = m.id;
+WHERE u.id = ANY (ARRAY[m.id]);
 
 -- name: sweep_failed_units
 DELETE FROM task_output_records

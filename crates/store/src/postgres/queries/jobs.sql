@@ -13,24 +13,32 @@ INSERT INTO rule_sets (hash, rules, created_at) VALUES ($1, $2, now_ms()) ON CON
 SELECT rules FROM rule_sets WHERE hash = $1;
 
 -- name: insert_master_job
-INSERT INTO master_jobs (id, request_key, description, created_at)
-VALUES ($1, $2, $3, now_ms())
+INSERT INTO master_jobs (id, request_key, description, template, created_at)
+VALUES ($1, $2, $3, $4, now_ms())
 ON CONFLICT (id) DO NOTHING
 RETURNING 1;
 
+-- What someone manages stays as it is: an edit that comes in between is not undone. Its row is locked all the
+-- same, so that whoever takes it out of use sees the job.
 -- name: upsert_datasources
-INSERT INTO datasources (name, kind, node_group, concurrency_limit, configuration, created_at)
-SELECT DISTINCT ON (s.name COLLATE "C") s.name, s.kind, s.node_group, s.concurrency_limit, s.configuration, now_ms()
-FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::text[]) WITH ORDINALITY
-    AS s (name, kind, node_group, concurrency_limit, configuration, n)
+INSERT INTO datasources
+    (name, kind, node_group, concurrency_limit, configuration, worker_label, credential, created_at, updated_at)
+SELECT DISTINCT ON (s.name COLLATE "C")
+       s.name, s.kind, s.node_group, s.concurrency_limit, s.configuration, s.worker_label, s.credential, now_ms(), now_ms()
+FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::text[], $6::text[], $7::text[]) WITH ORDINALITY
+    AS s (name, kind, node_group, concurrency_limit, configuration, worker_label, credential, n)
 ORDER BY s.name COLLATE "C", s.n DESC
-ON CONFLICT (name) DO UPDATE SET configuration = excluded.configuration, node_group = excluded.node_group,
-    concurrency_limit = excluded.concurrency_limit;
+ON CONFLICT (name) DO UPDATE
+SET kind = excluded.kind, node_group = excluded.node_group, concurrency_limit = excluded.concurrency_limit,
+    configuration = excluded.configuration, worker_label = excluded.worker_label, credential = excluded.credential,
+    updated_at = excluded.updated_at
+WHERE NOT datasources.managed;
 
 -- name: insert_jobs
 WITH made AS (
-    INSERT INTO jobs (master_job_id, node_group, status, master_pending_commands, configuration, created_at)
-    SELECT $1, s.node_group, 'QUEUED', '["START"]', s.configuration, now_ms()
+    INSERT INTO jobs
+        (master_job_id, node_group, status, priority, fingerprint_key, master_pending_commands, configuration, created_at)
+    SELECT $1, s.node_group, 'QUEUED', $4, $5, '["START"]', s.configuration, now_ms()
     FROM unnest($2::text[], $3::text[]) WITH ORDINALITY AS s (node_group, configuration, n)
     ORDER BY s.n
     RETURNING id, node_group)
@@ -50,30 +58,39 @@ WITH open AS (
 UPDATE jobs
 SET master_pending_commands = jobs.master_pending_commands || to_jsonb($2::text)
 FROM open
-WHERE jobs.id = open.id;
+WHERE jobs.id = open.id
+RETURNING 1;
 
 -- An id is random per process start: the same one again is the same process, whose answer was lost.
 -- name: register_worker
-INSERT INTO worker_sessions (id, node_group, started_at, lease_expiry)
-VALUES ($1, $2, now_ms(), now_ms() + $3)
+INSERT INTO worker_sessions (id, node_group, started_at, lease_expiry, host, version, slots, labels, fingerprint_key)
+VALUES ($1, $2, now_ms(), now_ms() + $3, $4, $5, $6, $7, $8)
 ON CONFLICT (id) DO UPDATE SET lease_expiry = excluded.lease_expiry;
 
 -- name: register_orchestrator
-INSERT INTO orchestrators (id, node_group, started_at, lease_expiry)
-VALUES ($1, $2, now_ms(), now_ms() + $3)
+INSERT INTO orchestrators (id, node_group, started_at, lease_expiry, host, version, slots, labels, fingerprint_key)
+VALUES ($1, $2, now_ms(), now_ms() + $3, $4, $5, $6, $7, $8)
 ON CONFLICT (id) DO UPDATE SET lease_expiry = excluded.lease_expiry;
 
 -- name: renew_worker
-UPDATE worker_sessions SET lease_expiry = now_ms() + $2 WHERE id = $1 AND lease_expiry > now_ms() RETURNING 1;
+UPDATE worker_sessions
+SET lease_expiry = now_ms() + $2, running = $3, objects = $4, bytes = $5, findings = $6, objects_per_second = $7,
+    bytes_per_second = $8
+WHERE id = $1 AND lease_expiry > now_ms()
+RETURNING 1;
 
 -- name: renew_orchestrator
-UPDATE orchestrators SET lease_expiry = now_ms() + $2 WHERE id = $1 AND lease_expiry > now_ms() RETURNING 1;
+UPDATE orchestrators
+SET lease_expiry = now_ms() + $2, running = $3, objects = $4, bytes = $5, findings = $6, objects_per_second = $7,
+    bytes_per_second = $8
+WHERE id = $1 AND lease_expiry > now_ms()
+RETURNING 1;
 
 -- name: release_worker
-UPDATE worker_sessions SET lease_expiry = 0 WHERE id = $1;
+UPDATE worker_sessions SET lease_expiry = least(lease_expiry, now_ms()) WHERE id = $1;
 
 -- name: release_orchestrator
-UPDATE orchestrators SET lease_expiry = 0 WHERE id = $1;
+UPDATE orchestrators SET lease_expiry = least(lease_expiry, now_ms()) WHERE id = $1;
 
 -- name: release_jobs
 WITH mine AS (SELECT id FROM jobs WHERE orchestrator_id = $1 ORDER BY id FOR NO KEY UPDATE)
@@ -102,13 +119,14 @@ WHERE id = (
     FOR NO KEY UPDATE SKIP LOCKED)
 RETURNING id, version, master_job_id, status, master_pending_commands::text;
 
+-- `id + 0`, as in the statements about tasks, leaves the planner only the index of owned jobs.
 -- name: renew_jobs
 WITH mine AS (
     SELECT id FROM jobs
     WHERE orchestrator_id = $1
       AND orchestrator_lease_expiry > now_ms()
       AND status IN ('RUNNING', 'PAUSING', 'CANCELLING')
-    ORDER BY id
+    ORDER BY id + 0
     FOR NO KEY UPDATE)
 UPDATE jobs
 SET orchestrator_lease_expiry = now_ms() + $2
@@ -162,6 +180,9 @@ SELECT
 -- name: job_has_running_tasks
 SELECT EXISTS (SELECT 1 FROM tasks WHERE job_id = $1 AND status = 'RUNNING');
 
+-- name: stopping_jobs
+SELECT id FROM jobs WHERE id = ANY ($1::bigint[]) AND status <> 'RUNNING' ORDER BY id;
+
 -- name: job_outcome
 SELECT
     EXISTS (SELECT 1 FROM task_units WHERE job_id = $1 AND status = 'COMMITTED') AS enumerated,
@@ -198,6 +219,6 @@ ORDER BY j.id;
 
 -- name: master_jobs
 SELECT m.id, m.description, m.created_at, j.status, j.failure_reason, j.finished_at
-FROM (SELECT * FROM master_jobs ORDER BY created_at DESC, id LIMIT $1) m
+FROM (SELECT * FROM master_jobs WHERE pruned_at IS NULL ORDER BY created_at DESC, id LIMIT $1) m
 JOIN jobs j ON j.master_job_id = m.id
 ORDER BY m.created_at DESC, m.id, j.id;

@@ -17,38 +17,60 @@ SELECT $1, $2, o.*
 FROM unnest($3::bigint[], $4::bytea[], $5::bytea[], $6::text[], $7::text[], $8::text[], $9::bigint[]) o
 ON CONFLICT (task_id, claim_id, sequence) DO NOTHING;
 
--- name: count_staged
-SELECT (SELECT count(*) FROM staged_findings WHERE task_id = $1 AND claim_id = $2)
-     + (SELECT count(*) FROM staged_objects WHERE task_id = $1 AND claim_id = $2);
-
--- In the order of ids: tasks that find the same thing complete at the same time.
+-- The findings of tasks that this transaction completed ($1 to $4): what they staged, which is staged no more,
+-- and what came with their completion. All of them in the order of ids and in one statement, for tasks that find
+-- the same things complete at the same time.
 -- name: publish_findings
-INSERT INTO findings
-    (id, datasource_id, object_key, nested_path, rule_id, fingerprint, category, score, preview, status, first_seen,
-     last_seen)
-SELECT DISTINCT ON (finding_id)
-       finding_id, $3, object_key, nested_path, rule_id, fingerprint, category, score, preview, 'OPEN', now_ms(), now_ms()
-FROM staged_findings
-WHERE task_id = $1 AND claim_id = $2
-ORDER BY finding_id, score DESC, sequence
-ON CONFLICT (id) DO UPDATE SET last_seen = excluded.last_seen, score = greatest(findings.score, excluded.score);
-
--- name: publish_occurrences
+WITH done AS MATERIALIZED (
+    SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[])
+        AS d (task_id, claim_id, job_id, datasource_id)),
+staged AS (
+    DELETE FROM staged_findings s USING done d WHERE s.task_id = d.task_id AND s.claim_id = d.claim_id
+    RETURNING d.job_id, d.datasource_id, s.task_id, s.sequence, s.finding_id, s.object_key, s.nested_path, s.rule_id,
+              s.fingerprint, s.category, s.score, s.preview, s.reasons, s.span_start, s.span_end, s.line,
+              s.column_number, s.decoding, s.content_version),
+found AS MATERIALIZED (
+    SELECT * FROM staged
+    UNION ALL
+    SELECT d.job_id, d.datasource_id, f.*
+    FROM unnest($5::bigint[], $6::bigint[], $7::bytea[], $8::bytea[], $9::bytea[], $10::text[], $11::bytea[],
+                $12::text[], $13::smallint[], $14::text[], $15::text[], $16::bigint[], $17::bigint[], $18::bigint[],
+                $19::bigint[], $20::text[], $21::text[]) AS f (task_id)
+    JOIN done d ON d.task_id = f.task_id),
+known AS (
+    INSERT INTO findings
+        (id, datasource_id, object_key, nested_path, rule_id, fingerprint, category, score, preview, status,
+         first_seen, last_seen)
+    SELECT DISTINCT ON (finding_id)
+           finding_id, datasource_id, object_key, nested_path, rule_id, fingerprint, category, score, preview, 'OPEN',
+           now_ms(), now_ms()
+    FROM found
+    ORDER BY finding_id, score DESC, task_id, sequence
+    ON CONFLICT (id) DO UPDATE SET last_seen = excluded.last_seen, score = greatest(findings.score, excluded.score))
 INSERT INTO finding_occurrences
     (job_id, task_id, sequence, finding_id, score, reasons, span_start, span_end, line, column_number, decoding,
      content_version)
-SELECT $3, task_id, sequence, finding_id, score, reasons, span_start, span_end, line, column_number, decoding,
+SELECT job_id, task_id, sequence, finding_id, score, reasons, span_start, span_end, line, column_number, decoding,
        content_version
-FROM staged_findings
-WHERE task_id = $1 AND claim_id = $2
-ORDER BY sequence;
+FROM found
+ORDER BY task_id, sequence;
 
+-- Their objects, likewise.
 -- name: publish_objects
+WITH done AS MATERIALIZED (
+    SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS d (task_id, claim_id, job_id)),
+staged AS (
+    DELETE FROM staged_objects s USING done d WHERE s.task_id = d.task_id AND s.claim_id = d.claim_id
+    RETURNING d.job_id, s.task_id, s.sequence, s.object_key, s.nested_path, s.status, s.reason, s.detail, s.overflow),
+found AS (
+    SELECT * FROM staged
+    UNION ALL
+    SELECT d.job_id, o.*
+    FROM unnest($4::bigint[], $5::bigint[], $6::bytea[], $7::bytea[], $8::text[], $9::text[], $10::text[],
+                $11::bigint[]) AS o (task_id)
+    JOIN done d ON d.task_id = o.task_id)
 INSERT INTO object_scans (job_id, task_id, sequence, object_key, nested_path, status, reason, detail, overflow)
-SELECT $3, task_id, sequence, object_key, nested_path, status, reason, detail, overflow
-FROM staged_objects
-WHERE task_id = $1 AND claim_id = $2
-ORDER BY sequence;
+SELECT * FROM found ORDER BY task_id, sequence;
 
 -- Whoever staged them.
 -- name: clear_staged
@@ -90,13 +112,14 @@ INSERT INTO events (job_id, kind, payload, created_at) VALUES ($1, $2, $3, now_m
 -- name: lock_event_positions
 SELECT pg_advisory_xact_lock(hashtextextended('domesday event positions', 0));
 
+-- `= ANY`, as in the statements about tasks, so that no plan walks through all events.
 -- name: number_events
 UPDATE events e
 SET position = n.position
 FROM (
     SELECT v.number, nextval('event_positions') AS position
     FROM (SELECT number FROM events WHERE position IS NULL ORDER BY number LIMIT $1) v) n
-WHERE e.number = n.number;
+WHERE e.number = ANY (ARRAY[n.number]);
 
 -- name: next_events
 SELECT position, job_id, kind, payload
@@ -184,6 +207,10 @@ JOIN enumeration_sessions s ON s.id = u.session_id
 WHERE j.master_job_id = $1
 ORDER BY 1, 2, 3
 LIMIT $2;
+
+-- Every child job has the same.
+-- name: job_configuration
+SELECT configuration FROM jobs WHERE master_job_id = $1 ORDER BY id LIMIT 1;
 
 -- With the settings the job read them with; the sources themselves may have newer ones.
 -- name: job_datasources

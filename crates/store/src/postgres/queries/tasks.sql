@@ -1,4 +1,9 @@
 -- Tasks: claims, the fence, giving back, reaping.
+--
+-- Plans are made when tables may be empty, and are kept for when they are not. While a table is empty, to the
+-- planner any of its indexes is as good as the right one. So a statement leaves it no choice: what is known by its
+-- id is looked up by that, one after the other (LATERAL, or `= ANY (ARRAY[…])`, which it cannot turn round);
+-- `status || ''` is not what the index of pending or of running tasks is for, and `id + 0` has no index.
 
 -- The fence. Every write of a task's results goes through it, in the same transaction: the task is RUNNING
 -- under this very claim, and its job still accepts results. The row stays locked until the end.
@@ -12,9 +17,9 @@
 UPDATE tasks
 SET progress_at = now_ms()
 WHERE id = $1
-  AND status = 'RUNNING'
+  AND status || '' = 'RUNNING'
   AND claim_id = $2
-  AND EXISTS (SELECT 1 FROM jobs WHERE jobs.id = tasks.job_id AND jobs.status IN ('RUNNING', 'PAUSING'))
+  AND (SELECT j.status FROM jobs j WHERE j.id = tasks.job_id) IN ('RUNNING', 'PAUSING')
 RETURNING job_id, session_id, datasource_id, coalesce(origin_id, id);
 
 -- For the permanent test that removes the fence and watches the conformance suite turn red.
@@ -23,6 +28,49 @@ UPDATE tasks
 SET progress_at = now_ms()
 WHERE id = $1 AND $2 = $2::bigint
 RETURNING job_id, session_id, datasource_id, coalesce(origin_id, id);
+
+-- The fence and the completion of many tasks, in the order of their ids: those that are held, each with how many
+-- results are staged for it. Where those are as many as are said to be ($3), the task is done; else somebody
+-- must look for what is missing, and it stays as it was.
+-- name: complete_classifications
+WITH asked AS MATERIALIZED (
+    SELECT *
+    FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[]) WITH ORDINALITY
+        AS a (id, claim_id, results, objects, nested, bytes, n)
+    ORDER BY id),
+counted AS MATERIALIZED (
+    SELECT a.*, t.job_id, t.datasource_id,
+           (SELECT count(*) FROM staged_findings s WHERE s.task_id = a.id AND s.claim_id = a.claim_id)
+         + (SELECT count(*) FROM staged_objects s WHERE s.task_id = a.id AND s.claim_id = a.claim_id) AS staged
+    FROM asked a
+    CROSS JOIN LATERAL (
+        SELECT t.job_id, t.datasource_id
+        FROM tasks t
+        WHERE t.id = a.id AND t.status || '' = 'RUNNING' AND t.claim_id = a.claim_id
+          AND (SELECT j.status FROM jobs j WHERE j.id = t.job_id) IN ('RUNNING', 'PAUSING')
+        FOR UPDATE) t),
+done AS (
+    UPDATE tasks t
+    SET status = 'COMPLETED', finished_at = now_ms(), objects = c.objects, nested = c.nested, bytes = c.bytes
+    FROM counted c
+    WHERE t.id = ANY (ARRAY[c.id]) AND c.staged = c.results)
+SELECT n, job_id, datasource_id, staged FROM counted;
+
+-- As `no_fence`.
+-- name: complete_classifications_without_fence
+WITH counted AS (
+    SELECT t.id, t.job_id, t.datasource_id, a.results, a.objects, a.nested, a.bytes, a.n,
+           (SELECT count(*) FROM staged_findings s WHERE s.task_id = a.id AND s.claim_id = a.claim_id)
+         + (SELECT count(*) FROM staged_objects s WHERE s.task_id = a.id AND s.claim_id = a.claim_id) AS staged
+    FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[]) WITH ORDINALITY
+        AS a (id, claim_id, results, objects, nested, bytes, n)
+    JOIN tasks t ON t.id = a.id),
+done AS (
+    UPDATE tasks t
+    SET status = 'COMPLETED', finished_at = now_ms(), objects = c.objects, nested = c.nested, bytes = c.bytes
+    FROM counted c
+    WHERE t.id = c.id AND c.staged = c.results)
+SELECT n, job_id, datasource_id, staged FROM counted;
 
 -- Only the fan-out, the start of a session and the split of a task make tasks, each with its event.
 -- name: insert_tasks
@@ -57,14 +105,17 @@ FOR NO KEY UPDATE;
 -- Round-robin: one task of each job in turn, those with the fewest running tasks first, by priority and age
 -- within one; a data source gives no more than it may. Candidates are read without locks, and of each job
 -- and source more than are wanted ($5), so that claims at the same moment find tasks that others did not take.
--- A claim needs a live worker session: one whose lease expired gets nothing.
+-- A claim needs a live worker session: one whose lease expired gets nothing. It has the fingerprint key of the
+-- job, and the label that a source asks for; the backlog of a source that it may not read is not looked at.
 -- name: claim_tasks
 WITH open AS (
     SELECT j.id, j.priority
     FROM jobs j
     WHERE j.node_group = $2
       AND j.status = 'RUNNING'
-      AND EXISTS (SELECT 1 FROM worker_sessions w WHERE w.id = $1 AND w.lease_expiry > now_ms())
+      AND EXISTS (
+          SELECT 1 FROM worker_sessions w
+          WHERE w.id = $1 AND w.lease_expiry > now_ms() AND w.fingerprint_key = j.fingerprint_key)
     ORDER BY j.id
     FOR KEY SHARE SKIP LOCKED),
 turns AS (
@@ -73,42 +124,46 @@ turns AS (
                  o.priority DESC, o.id) AS turn
     FROM open o),
 sources AS (
-    SELECT s.job_id, s.datasource_id,
+    SELECT s.job_id, s.datasource_id, u.turn,
            CASE WHEN d.concurrency_limit IS NOT NULL THEN greatest(0, d.concurrency_limit - (
                SELECT count(*) FROM tasks r
                WHERE r.status = 'RUNNING' AND r.datasource_id = d.id
                  AND r.job_id IN (SELECT id FROM jobs WHERE status IN ('RUNNING', 'PAUSING')))) END AS room
     FROM turns u
     JOIN enumeration_sessions s ON s.job_id = u.id
-    JOIN datasources d ON d.id = s.datasource_id),
+    JOIN datasources d ON d.id = s.datasource_id
+    WHERE d.worker_label IS NULL
+       OR EXISTS (SELECT 1 FROM worker_sessions w WHERE w.id = $1 AND d.worker_label = ANY (w.labels))),
 candidates AS (
-    SELECT t.id, s.datasource_id, s.room, u.turn,
-           row_number() OVER (PARTITION BY u.id ORDER BY t.priority DESC, t.id) AS round
-    FROM turns u
-    JOIN sources s ON s.job_id = u.id
+    SELECT t.id, s.datasource_id, s.room, s.turn,
+           row_number() OVER (PARTITION BY s.job_id ORDER BY t.priority DESC, t.id) AS round
+    FROM sources s
     CROSS JOIN LATERAL (
         SELECT c.id, c.priority
         FROM tasks c
         WHERE c.job_id = s.job_id AND c.datasource_id = s.datasource_id AND c.type = $3 AND c.status = 'PENDING'
-          AND c.not_before <= now_ms()
+          AND c.not_before <= (SELECT now_ms())
         ORDER BY c.priority DESC, c.id
         LIMIT least($5::bigint, s.room)) t),
-ordered AS (
-    SELECT id, round, turn, room, row_number() OVER (PARTITION BY datasource_id ORDER BY round, turn) AS of_source
-    FROM candidates),
+ordered AS MATERIALIZED (
+    SELECT id, round, turn
+    FROM (
+        SELECT id, round, turn, room, row_number() OVER (PARTITION BY datasource_id ORDER BY round, turn) AS of_source
+        FROM candidates) c
+    WHERE room IS NULL OR of_source <= room
+    ORDER BY round, turn),
+-- One after the other in that order, until there are enough: of the others none is looked at or locked.
 picked AS (
-    SELECT t.id, o.round, o.turn
+    SELECT o.id, o.round, o.turn
     FROM ordered o
-    JOIN tasks t ON t.id = o.id
-    WHERE t.status = 'PENDING' AND (o.room IS NULL OR o.of_source <= o.room)
-    ORDER BY o.round, o.turn
-    LIMIT $4
-    FOR UPDATE OF t SKIP LOCKED),
+    CROSS JOIN LATERAL (
+        SELECT 1 FROM tasks t WHERE t.id = o.id AND t.status || '' = 'PENDING' FOR UPDATE SKIP LOCKED) t
+    LIMIT $4),
 claimed AS (
     UPDATE tasks t
     SET status = 'RUNNING', claim_id = (random() * 9007199254740991)::bigint, worker_id = $1, progress_at = now_ms()
     FROM picked p
-    WHERE t.id = p.id
+    WHERE t.id = ANY (ARRAY[p.id])
     RETURNING t.id, t.claim_id, t.job_id, t.session_id, t.type, t.payload, t.failures, t.datasource_id, p.round, p.turn)
 SELECT c.id, c.claim_id, c.job_id, c.session_id, c.type, c.payload, c.failures, c.datasource_id, d.name,
        -- Once per job: it may be long.
@@ -124,8 +179,8 @@ SELECT type, payload FROM tasks WHERE id = $1;
 -- name: packet_records
 SELECT u.key, r.name, r.size, r.mtime_ns, r.ctime_ns, r.inode
 FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) WITH ORDINALITY AS p (unit_id, first, past, n)
-JOIN task_units u ON u.id = p.unit_id AND u.status = 'COMMITTED'
-JOIN task_output_records r ON r.unit_id = u.id AND r.sequence >= p.first AND r.sequence < p.past
+JOIN task_units u ON u.id = ANY (ARRAY[p.unit_id]) AND u.status || '' = 'COMMITTED'
+JOIN task_output_records r ON r.unit_id = ANY (ARRAY[p.unit_id]) AND r.sequence >= p.first AND r.sequence < p.past
 WHERE r.kind = $4
 ORDER BY p.n, r.sequence;
 
@@ -135,7 +190,7 @@ UPDATE tasks SET abandonments = 0 WHERE id = $1 AND abandonments > 0;
 
 -- name: complete_task
 UPDATE tasks
-SET status = 'COMPLETED', finished_at = now_ms(), objects = $2, nested = $3, bytes = $4
+SET status = 'COMPLETED', finished_at = now_ms()
 WHERE id = $1;
 
 -- name: return_task
@@ -150,9 +205,15 @@ WHERE id = $1;
 -- name: fail_task
 UPDATE tasks SET status = 'FAILED', finished_at = now_ms(), failures = failures + 1, last_error = $2 WHERE id = $1;
 
--- Locks, so that a commit still under way is waited for.
--- name: task_done_under_claim
-SELECT claim_id = $2 AND status = 'COMPLETED' FROM tasks WHERE id = $1 FOR UPDATE;
+-- Locks whatever claim has the task and whatever its status, so that a commit still under way is waited for.
+-- name: tasks_done_under_claims
+WITH asked AS (
+    SELECT c.n, t.claim_id = c.claim_id AND t.status = 'COMPLETED' AS done
+    FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS c (id, claim_id, n)
+    JOIN tasks t ON t.id = ANY (ARRAY[c.id])
+    ORDER BY c.id
+    FOR UPDATE OF t)
+SELECT n FROM asked WHERE done;
 
 -- Tasks whose worker's lease expired, which no renewal brings back, or that made no progress past the
 -- deadline although it lives. They stay locked, so what is found here is so when it is written; the updates
@@ -160,37 +221,38 @@ SELECT claim_id = $2 AND status = 'COMPLETED' FROM tasks WHERE id = $1 FOR UPDAT
 -- The job is locked too: a cancellation would not see the halves of a split that it overlaps with.
 -- name: abandoned_tasks
 SELECT t.id, t.job_id, t.datasource_id, t.session_id, t.origin_id, t.type, t.priority, t.payload, t.abandonments,
-       t.claim_id
+       t.claim_id, t.worker_id
 FROM tasks t
-JOIN jobs j ON j.id = t.job_id
+JOIN jobs j ON j.id = t.job_id + 0
 LEFT JOIN worker_sessions w ON w.id = t.worker_id
 WHERE t.status = 'RUNNING'
   AND j.node_group = $1
   AND j.status NOT IN ('COMPLETED', 'PARTIALLY_COMPLETED', 'FAILED', 'CANCELLED')
   AND (w.id IS NULL OR w.lease_expiry <= now_ms() OR t.progress_at <= now_ms() - $2)
-ORDER BY t.id
+ORDER BY t.id + 0
 LIMIT $3
 FOR KEY SHARE OF j SKIP LOCKED
 FOR UPDATE OF t SKIP LOCKED;
 
 -- name: abandon_tasks
 UPDATE tasks
-SET status = 'PENDING', worker_id = NULL, claim_id = NULL, abandonments = abandonments + 1
-FROM unnest($1::bigint[], $2::bigint[]) AS a (id, claim_id)
-WHERE tasks.id = a.id AND tasks.status = 'RUNNING' AND tasks.claim_id = a.claim_id;
+SET status = 'PENDING', worker_id = NULL, claim_id = NULL, abandonments = abandonments + 1,
+    not_before = now_ms() + a.wait_ms
+FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS a (id, claim_id, wait_ms)
+WHERE tasks.id = ANY (ARRAY[a.id]) AND tasks.status || '' = 'RUNNING' AND tasks.claim_id = a.claim_id;
 
 -- name: split_task
 UPDATE tasks
 SET status = 'CANCELLED', finished_at = now_ms(), abandonments = abandonments + 1,
     last_error = 'its worker ended twice; split in half'
-WHERE id = $1 AND status = 'RUNNING' AND claim_id = $2;
+WHERE id = $1 AND status || '' = 'RUNNING' AND claim_id = $2;
 
 -- No claim completed it, so none may read back that it did.
 -- name: poison_task
 UPDATE tasks
 SET status = 'COMPLETED', claim_id = NULL, finished_at = now_ms(), abandonments = abandonments + 1, objects = $3,
     last_error = 'its worker ended again and again'
-WHERE id = $1 AND status = 'RUNNING' AND claim_id = $2;
+WHERE id = $1 AND status || '' = 'RUNNING' AND claim_id = $2;
 
 -- name: cancel_tasks
 WITH open AS (

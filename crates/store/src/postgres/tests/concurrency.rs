@@ -10,8 +10,7 @@ use super::*;
 
 async fn worker(store: &PostgresStore, number: u8) -> ProcessId {
     let id = ProcessId([number; 16]);
-    let process = Process { id, role: Role::Worker, node_group: GROUP.to_owned() };
-    store.register(&process, LEASE).await.unwrap();
+    store.register(&process(id, Role::Worker), LEASE).await.unwrap();
     id
 }
 
@@ -21,8 +20,7 @@ async fn pending(store: &PostgresStore, tasks: usize, limit: Option<u32>) -> Job
     job.configuration.datasources[0].concurrency_limit = limit;
     store.submit(job).await.unwrap();
     let orchestrator = ProcessId([2; 16]);
-    let process = Process { id: orchestrator, role: Role::Orchestrator, node_group: GROUP.to_owned() };
-    store.register(&process, LEASE).await.unwrap();
+    store.register(&process(orchestrator, Role::Orchestrator), LEASE).await.unwrap();
     let lease = store.claim_job(orchestrator, GROUP, LEASE).await.unwrap().unwrap().lease;
     store.start_sessions(&lease).await.unwrap();
     let root = worker(store, 3).await;
@@ -30,7 +28,7 @@ async fn pending(store: &PostgresStore, tasks: usize, limit: Option<u32>) -> Job
     let half = crate::PACK_OBJECTS_MAX as usize / 2 + 1;
     let units = (0..tasks).map(|i| listed(&format!("u{i}"), files("f", half))).collect();
     store.commit_units(&root, units).await.unwrap();
-    store.complete_enumeration(&root).await.unwrap();
+    store.complete_enumeration(&root, Vec::new()).await.unwrap();
     let report = store.fan_out(&lease, FanOutPolicy { ready_low: u32::MAX }).await.unwrap();
     assert_eq!(report.classification_tasks, tasks as u64);
     lease
@@ -79,14 +77,14 @@ async fn processes_share_the_work_and_none_of_it_is_done_twice() {
             if packets.is_empty() && store.summary(MASTER).await.unwrap().tasks_open == 0 {
                 return done;
             }
+            let totals = TaskTotals { objects: 1, ..TaskTotals::default() };
+            let mut completions = Vec::new();
             for packet in packets {
-                let totals = TaskTotals { objects: 1, ..TaskTotals::default() };
-                store
-                    .complete_classification(&packet.claim, 0, ResultBatch::default(), totals)
-                    .await
-                    .unwrap();
-                done += 1;
+                completions.push(Completion { totals, ..completion(packet.claim) });
             }
+            done += completions.len();
+            let answers = store.complete_classifications(completions).await.unwrap();
+            assert!(answers.iter().all(|answer| answer.is_ok()), "{answers:?}");
         }
     });
     assert_eq!(done.await.into_iter().sum::<usize>(), TASKS);
@@ -108,8 +106,8 @@ async fn a_cancelled_job_leaves_no_task_open() {
             for _ in 0..6 {
                 let packets = store.claim_tasks(worker, GROUP, TaskType::Classification, 2).await.unwrap();
                 if let Some(packet) = packets.first() {
-                    let none = ResultBatch::default();
-                    match store.complete_classification(&packet.claim, 0, none, TaskTotals::default()).await {
+                    let answers = store.complete_classifications(vec![completion(packet.claim)]).await;
+                    match &answers.unwrap()[0] {
                         Ok(()) => completed += 1,
                         Err(error) => assert!(error.is_lost(), "{error}"),
                     }
@@ -159,6 +157,68 @@ async fn a_paused_job_runs_nothing() {
     }
 }
 
+/// Orchestrators that see the same template due, each with a connection of its own, time and again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_firing_starts_one_job_across_processes() {
+    const FIRINGS: i64 = 10;
+    let database = Database::new();
+    let store = database.open().await;
+    let template = domesday_model::ScanTemplate {
+        name: "nightly".to_owned(),
+        datasources: vec!["a".to_owned()],
+        rules: Vec::new(),
+        options: domesday_model::ScanOptions::default(),
+        priority: 0,
+        schedule: None,
+    };
+    store.put_template(&template, Put::New, Some(0)).await.unwrap();
+    let fired = at_once(&database, 6, |store, orchestrator| async move {
+        let mut fired = 0;
+        while let Some(due) = store.due_templates().await.unwrap().templates.pop() {
+            let at = due.next_firing_ms.unwrap();
+            let mut id = orchestrator.0;
+            id[15] = at as u8;
+            let firing = Firing {
+                template: due.template.name,
+                firing_ms: at,
+                next_ms: Some(at + 1).filter(|next| *next < FIRINGS),
+                job: Some(request(MasterJobId(id))),
+            };
+            fired += i64::from(store.fire(firing).await.unwrap());
+        }
+        fired
+    });
+    assert_eq!(fired.await.into_iter().sum::<i64>(), FIRINGS);
+    assert_eq!(database.psql("SELECT count(*) FROM master_jobs"), FIRINGS.to_string());
+    let jobs = "SELECT count(DISTINCT master_job_id) FROM schedule_firings";
+    assert_eq!(database.psql(jobs), FIRINGS.to_string());
+}
+
+/// Jobs are submitted while their source is edited: the edit holds.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_edit_is_not_undone_by_a_submitted_job() {
+    let database = Database::new();
+    let store = database.open().await;
+    let mut source = request(MASTER).configuration.datasources.remove(0);
+    store.put_datasource(&source, Put::New).await.unwrap();
+    let submits = at_once(&database, 4, |store, worker| async move {
+        for number in 0..10 {
+            let mut id = worker.0;
+            id[15] = number;
+            store.submit(request(MasterJobId(id))).await.unwrap();
+        }
+    });
+    let edits = async {
+        for limit in 1..=10 {
+            source.concurrency_limit = Some(limit);
+            store.put_datasource(&source, Put::Replace).await.unwrap();
+            assert_eq!(store.managed_datasource("a").await.unwrap().unwrap().spec, source);
+        }
+    };
+    tokio::join!(submits, edits);
+    assert_eq!(store.managed_datasource("a").await.unwrap().unwrap().spec.concurrency_limit, Some(10));
+}
+
 /// Tasks that find the same things, each in another order, complete at the same moment.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_same_findings_from_many_tasks_are_one_each() {
@@ -184,7 +244,8 @@ async fn the_same_findings_from_many_tasks_are_one_each() {
         let mut findings: Vec<_> = (0..FINDINGS).map(finding).collect();
         findings.rotate_left(usize::from(worker.0[0]) * 7 % usize::from(FINDINGS));
         let batch = ResultBatch { findings, ..ResultBatch::default() };
-        store.complete_classification(&claim, 0, batch, TaskTotals::default()).await.unwrap();
+        let answers = store.complete_classifications(vec![Completion { batch, ..completion(claim) }]).await;
+        assert!(matches!(answers.unwrap()[..], [Ok(())]));
     })
     .await;
     assert_eq!(database.psql("SELECT count(*), count(DISTINCT id), max(score) FROM findings"), "200|200|199");
@@ -224,12 +285,12 @@ async fn reading_back_waits_for_the_commit() {
         .unwrap();
     let reading = tokio::spawn({
         let store = Arc::clone(&store);
-        async move { store.is_done(&claim).await.unwrap() }
+        async move { store.are_done(&[claim]).await.unwrap() }
     });
     let waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()";
     while database.psql(waits) != "1" {
         tokio::task::yield_now().await;
     }
     other.batch_execute("COMMIT").await.unwrap();
-    assert!(reading.await.unwrap());
+    assert_eq!(reading.await.unwrap(), [true]);
 }

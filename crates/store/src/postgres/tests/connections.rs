@@ -1,5 +1,6 @@
 //! Connections: lost ones, TLS, wake-ups, and text that PostgreSQL has no way to keep.
 
+use domesday_model::{Command, RuleSetHash};
 use domesday_testkit::postgres::Certificates;
 
 use super::*;
@@ -54,12 +55,12 @@ async fn a_connection_that_is_lost_in_commit_leaves_it_open() {
     let store = database.open().await;
     let (_, _, claim) = root(&store).await;
     database.psql(DIE_IN_COMMIT);
-    let error = store.complete_enumeration(&claim).await.unwrap_err();
+    let error = store.complete_enumeration(&claim, Vec::new()).await.unwrap_err();
     assert!(matches!(error, StoreError::CommitUnknown(_)) && error.is_retryable(), "{error}");
-    assert!(!store.is_done(&claim).await.unwrap(), "it had not happened");
+    assert_eq!(store.are_done(&[claim]).await.unwrap(), [false], "it had not happened");
     database.psql("DROP TRIGGER die ON tasks");
-    store.complete_enumeration(&claim).await.unwrap();
-    assert!(store.is_done(&claim).await.unwrap());
+    store.complete_enumeration(&claim, Vec::new()).await.unwrap();
+    assert_eq!(store.are_done(&[claim]).await.unwrap(), [true]);
 }
 
 /// Gives way the first times, as the victim of a deadlock does.
@@ -93,17 +94,50 @@ async fn one_process_hears_of_another() {
     listener.batch_execute("LISTEN domesday").await.unwrap();
     let begun = std::time::Instant::now();
     for number in 0..40 {
-        store.submit(request(MasterJobId([number; 16]))).await.unwrap();
+        store.put_rule_set(RuleSetHash([number; 16]), "").await.unwrap();
     }
     notifications.recv().await.unwrap();
     // However slow the writes were, the notifications are no closer together than they may be.
-    let most = begun.elapsed().div_duration_f64(wake::NOTIFY_INTERVAL) + 2.0;
+    let most = begun.elapsed().div_duration_f64(wake::NOTIFY_INTERVAL) + f64::from(wake::NOTIFY_BURST) + 2.0;
     assert!((notifications.len() as f64) < most, "not with each write");
     let other = database.open().await;
     let mut changes = other.changes();
     changes.mark_unchanged();
     store.submit(request(MasterJobId([255; 16]))).await.unwrap();
     changes.changed().await.unwrap();
+}
+
+/// What a user starts is heard of, though the process that started it is gone at once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_process_that_ends_at_once_is_heard() {
+    let database = Database::new();
+    let (heard, mut notifications) = tokio::sync::mpsc::unbounded_channel();
+    drop(database.open().await);
+    let target = config::Target::parse(&database.url).unwrap();
+    let (listener, driver) = target.connect_to_listen(move |_| heard.send(()).unwrap()).await.unwrap();
+    tokio::spawn(driver);
+    listener.batch_execute("LISTEN domesday").await.unwrap();
+    let source = request(MASTER).configuration.datasources.remove(0);
+    for step in 0..4 {
+        // A runtime of its own, which ends with the call: nothing goes on in the background.
+        let (url, source) = (database.url.clone(), source.clone());
+        let process = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async {
+                let store = PostgresStore::connect(&url, Options::default()).await.unwrap();
+                match step {
+                    0 => store.submit(request(MASTER)).await.unwrap(),
+                    1 => drop(store.append_command(MASTER, Command::Pause).await.unwrap()),
+                    2 => store.put_datasource(&source, Put::New).await.unwrap(),
+                    _ => drop(store.retry_tasks(Retry::AllOf(MASTER)).await.unwrap()),
+                }
+            });
+        });
+        process.join().unwrap();
+        let second = std::time::Duration::from_secs(1);
+        tokio::time::timeout(second, notifications.recv()).await.expect("within a second").unwrap();
+        while notifications.try_recv().is_ok() {}
+    }
 }
 
 #[tokio::test]

@@ -51,7 +51,7 @@ async fn refusal(tampering: &str) -> StoreError {
 #[tokio::test]
 async fn newer_and_changed_books_are_refused() {
     let newer = refusal("INSERT INTO schema_migrations VALUES (99, 'later', 'x', 0)").await;
-    assert!(matches!(newer, StoreError::NewerSchema { found: 99, known: 4 }), "{newer}");
+    assert!(matches!(newer, StoreError::NewerSchema { found: 99, known: 5 }), "{newer}");
     let changed = refusal("UPDATE schema_migrations SET checksum = 'x' WHERE version = 2").await;
     assert!(
         matches!(&changed, StoreError::ChangedMigration { version: 2, name } if name == "enumeration"),
@@ -87,4 +87,50 @@ async fn a_book_that_is_up_to_date_needs_no_right_to_change_it() {
     assert_eq!(reader.master_jobs(10).await.unwrap().len(), 1);
     let refused = reader.submit(request(MasterJobId([9; 16]))).await.unwrap_err();
     assert!(matches!(refused, StoreError::Refused(_)) && !refused.is_retryable(), "{refused}");
+}
+
+#[tokio::test]
+async fn an_older_book_is_refused_where_it_is_not_to_be_changed() {
+    let database = Database::new();
+    let opens = || async {
+        let options = Options { migrate: false, ..Options::default() };
+        PostgresStore::connect(&database.url, options).await.map(drop)
+    };
+    let known = MIGRATIONS.len() as i64;
+    for found in [0, 2] {
+        book::migrate(&mut database.session().await, &MIGRATIONS[..found]).await.unwrap();
+        let refused = opens().await.unwrap_err();
+        let expected = StoreError::OlderSchema { found: found as i64, known };
+        assert_eq!(refused.to_string(), expected.to_string());
+        assert!(refused.to_string().contains("domesday db migrate") && !refused.is_retryable());
+    }
+    PostgresStore::migrate(&database.url).await.unwrap();
+    opens().await.unwrap();
+}
+
+#[tokio::test]
+async fn the_status_tells_what_a_migration_would_do() {
+    let database = Database::new();
+    let names: Vec<_> = MIGRATIONS.iter().map(|migration| migration.name.to_owned()).collect();
+    let known = names.len() as i64;
+    let empty = PostgresStore::status(&database.url).await.unwrap();
+    assert_eq!((empty.found, empty.known, &empty.pending), (0, known, &names));
+    assert!(empty.database_bytes > 0 && empty.server_version.starts_with(char::is_numeric), "{empty:?}");
+    assert_eq!(database.psql("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"), "0");
+    let migrating: Vec<_> = (0..8)
+        .map(|_| {
+            let url = database.url.clone();
+            tokio::spawn(async move { PostgresStore::migrate(&url).await.unwrap() })
+        })
+        .collect();
+    let mut applied = Vec::new();
+    for one in migrating {
+        applied.extend(one.await.unwrap());
+    }
+    assert_eq!(applied, names, "each by one of them");
+    let done = PostgresStore::status(&database.url).await.unwrap();
+    assert_eq!((done.found, done.pending), (known, vec![]));
+    database.psql("INSERT INTO schema_migrations VALUES (99, 'later', 'x', 0)");
+    let newer = PostgresStore::status(&database.url).await.unwrap();
+    assert_eq!((newer.found, newer.pending), (99, vec![]));
 }

@@ -4,6 +4,9 @@
 mod concurrency;
 mod connections;
 mod migrations;
+mod pruning;
+mod roles;
+mod round_trips;
 mod statements;
 
 use domesday_model::{MasterJobId, ObjectKey, TaskType};

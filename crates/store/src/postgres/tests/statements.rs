@@ -3,7 +3,16 @@
 use super::*;
 use crate::statement::statements;
 
-const FILES: [&str; 4] = [jobs::FILE, jobs::ENUMERATION, tasks::FILE, results::FILE];
+const FILES: [&str; 8] = [
+    jobs::FILE,
+    jobs::ENUMERATION,
+    tasks::FILE,
+    results::FILE,
+    datasources::FILE,
+    templates::FILE,
+    operations::FILE,
+    prune::FILE,
+];
 
 #[tokio::test]
 async fn every_statement_prepares() {
@@ -24,11 +33,16 @@ async fn every_statement_prepares() {
 
 #[test]
 fn every_statement_is_used() {
-    const SOURCES: [&str; 5] = [
+    const SOURCES: [&str; 10] = [
+        include_str!("../datasources.rs"),
         include_str!("../jobs.rs"),
+        include_str!("../operations.rs"),
+        include_str!("../prune.rs"),
         include_str!("../reports.rs"),
         include_str!("../results.rs"),
+        include_str!("../retry.rs"),
         include_str!("../tasks.rs"),
+        include_str!("../templates.rs"),
         include_str!("../units.rs"),
     ];
     check_names(&FILES, &SOURCES);
@@ -61,21 +75,40 @@ const LONG_PAST: &str = "
         SELECT 1, '', '{}', 0, CASE WHEN n < 39900 THEN n END FROM generate_series(1, 40000) n;
     ANALYZE";
 
-/// Statements that run all the time, and the indexes without which they would walk through what is done
-/// already.
 #[tokio::test]
 async fn what_runs_all_the_time_walks_through_nothing_that_grows() {
+    check_plans(LONG_PAST).await;
+}
+
+/// An idle fleet plans its statements, and keeps the plans for when there is work.
+#[tokio::test]
+async fn plans_made_for_an_empty_book_are_right_for_a_full_one() {
+    check_plans("VACUUM ANALYZE").await;
+}
+
+const GROWS: [&str; 5] = ["tasks", "task_units", "task_output_records", "events", "enumeration_batches"];
+
+/// Statements that run all the time, and the indexes without which they would walk through what is done
+/// already.
+async fn check_plans(fill: &str) {
     let database = Database::new();
     drop(database.open().await);
     let session = database.session().await;
-    session.batch_execute(LONG_PAST).await.unwrap();
+    session.batch_execute(fill).await.unwrap();
+    session.batch_execute(session_settings()).await.unwrap();
     session.batch_execute("SET plan_cache_mode = force_generic_plan").await.unwrap();
+    let claims = "'{}', '{}', '{}', '{}', '{}', '{}'";
     for (name, parameters, indexes) in [
         ("fence", "1, 1", &["tasks_pkey"][..]),
-        ("claim_tasks", "'', '', '', 1, 1", &["tasks_pending", "tasks_running", "jobs_open"]),
+        ("complete_classifications", claims, &["tasks_pkey", "jobs_pkey"]),
+        ("tasks_done_under_claims", "'{}', '{}'", &["tasks_pkey"]),
+        ("abandon_tasks", "'{}', '{}', '{}'", &["tasks_pkey"]),
+        ("packet_records", "'{}', '{}', '{}', 0::smallint", &["task_units_pkey", "task_output_records_pkey"]),
+        ("claim_tasks", "'', '', '', 1, 1", &["tasks_pkey", "tasks_pending", "tasks_running", "jobs_open"]),
         ("abandoned_tasks", "'', 1, 1", &["tasks_running", "jobs_open"]),
         ("pending_counts", "1, 1", &["tasks_pending"]),
         ("units_to_fan_out", "1, 1", &["task_units_to_fan_out"]),
+        ("mark_fanned_out", "'{}', '{}'", &["task_units_pkey"]),
         (
             "job_obstacles",
             "1",
@@ -97,8 +130,68 @@ async fn what_runs_all_the_time_walks_through_nothing_that_grows() {
         for index in indexes {
             assert!(plan.contains(index), "{name} without {index}:\n{plan}");
         }
-        for grows in ["tasks", "task_units", "task_output_records", "events", "enumeration_batches"] {
+        for grows in GROWS {
             assert!(!plan.contains(&format!("Seq Scan on {grows} ")), "{name} walks:\n{plan}");
         }
+        assert!(!plan.contains("tasks_by_job"), "{name} walks through a job:\n{plan}");
+        // Through an index of all rows without a condition is a walk, too.
+        let lines: Vec<_> = plan.lines().collect();
+        for pair in lines.windows(2).filter(|pair| pair[0].contains("_pkey on ")) {
+            let walks = GROWS.iter().any(|grows| pair[0].contains(&format!("{grows}_pkey")));
+            assert!(!walks || pair[1].contains("Index Cond"), "{name} walks:\n{plan}");
+        }
     }
+}
+
+/// A large backlog of a source that asks for a label: claims of workers with and without it, as they are run.
+const LABELLED_BACKLOG: &str = "
+    INSERT INTO datasources (name, kind, node_group, worker_label, configuration, created_at)
+        VALUES ('far', 'filesystem', 'main', 'host=nas1', '{}', 0);
+    INSERT INTO master_jobs (id, request_key, description, created_at) VALUES ('\\x01', '', '', 0);
+    INSERT INTO jobs (master_job_id, node_group, status, fingerprint_key, master_pending_commands, configuration, created_at)
+        VALUES ('\\x01', 'main', 'RUNNING', 'k', '[]', '{}', 0);
+    INSERT INTO enumeration_sessions (job_id, datasource_id, source_type, status, configuration, started_at, last_update)
+        VALUES (1, 1, '', 'IN_PROGRESS', '{}', 0, 0);
+    INSERT INTO tasks (job_id, datasource_id, session_id, type, status, payload, created_at)
+        SELECT 1, 1, 1, 'CLASSIFICATION', 'PENDING', '{}', 0 FROM generate_series(1, 50000);
+    INSERT INTO worker_sessions (id, node_group, started_at, lease_expiry, labels, fingerprint_key) VALUES
+        ('\\x01', 'main', 0, 9e15, '{}', 'k'), ('\\x02', 'main', 0, 9e15, '{host=nas1}', 'k'),
+        ('\\x03', 'main', 0, 9e15, '{host=nas1}', 'other');
+    ANALYZE";
+
+#[tokio::test]
+async fn a_claim_does_not_look_at_a_backlog_it_may_not_take_from() {
+    let database = Database::new();
+    drop(database.open().await);
+    let session = database.session().await;
+    session.batch_execute(LABELLED_BACKLOG).await.unwrap();
+    session.batch_execute("SET plan_cache_mode = force_generic_plan").await.unwrap();
+    let (_, sql) = statements(tasks::FILE).into_iter().find(|(name, _)| *name == "claim_tasks").unwrap();
+    session.batch_execute(&format!("PREPARE claim AS {sql}")).await.unwrap();
+    // Without the label, with it, and with another key.
+    for (worker, may) in [("\\x01", false), ("\\x02", true), ("\\x03", false)] {
+        let explain = format!(
+            "EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) EXECUTE claim ('{worker}', 'main', 'CLASSIFICATION', 1, 16)"
+        );
+        session.batch_execute("BEGIN").await.unwrap();
+        let rows = session.simple_query(&explain).await.unwrap();
+        session.batch_execute("ROLLBACK").await.unwrap();
+        let tokio_postgres::SimpleQueryMessage::Row(row) = &rows[1] else { panic!("{rows:?}") };
+        let plan: serde_json::Value = serde_json::from_str(row.get(0).unwrap()).unwrap();
+        let looked_at = scanned(&plan[0]["Plan"], "tasks");
+        assert_eq!(looked_at > 0, may, "worker {worker} looked at {looked_at} tasks:\n{plan:#}");
+    }
+}
+
+/// Rows that a plan read of a table, filtered ones included.
+fn scanned(plan: &serde_json::Value, table: &str) -> u64 {
+    let number = |name: &str| plan[name].as_f64().unwrap_or(0.0);
+    let read = number("Actual Rows") + number("Rows Removed by Filter");
+    let mine = if plan["Relation Name"] == table && plan["Node Type"] != "ModifyTable" {
+        read * number("Actual Loops")
+    } else {
+        0.0
+    };
+    let below = plan["Plans"].as_array().into_iter().flatten().map(|below| scanned(below, table));
+    mine as u64 + below.sum::<u64>()
 }

@@ -60,6 +60,13 @@ UPDATE enumeration_sessions
 SET status = ?2, failure_reason = ?3, completed_at = now_ms(), last_update = now_ms()
 WHERE id = ?1;
 
+-- Nothing of a cancelled job goes on.
+-- name: cancel_sessions
+UPDATE enumeration_sessions
+SET status = 'FAILED', failure_reason = 'cancelled', completed_at = now_ms(), last_update = now_ms()
+WHERE job_id = ?1 AND status IN ('INITIALIZED', 'IN_PROGRESS', 'STALLED')
+RETURNING id, status;
+
 -- name: stall_sessions
 UPDATE enumeration_sessions
 SET status = 'STALLED', last_update = now_ms()
@@ -86,6 +93,10 @@ ON CONFLICT (task_id, key) DO NOTHING;
 
 -- name: staging_unit
 SELECT id, records FROM task_units WHERE task_id = ?1 AND key = ?2 AND status = 'STAGING';
+
+-- Whatever a task listed in part; of a half, its sibling's too.
+-- name: open_units
+SELECT key FROM task_units WHERE task_id = ?1 AND status = 'STAGING';
 
 -- name: fail_staging_unit
 UPDATE task_units SET status = 'FAILED', reason = ?3, detail = ?4, fanned_out = 3

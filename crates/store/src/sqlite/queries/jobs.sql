@@ -7,19 +7,25 @@ INSERT INTO rule_sets (hash, rules, created_at) VALUES (?1, ?2, now_ms()) ON CON
 SELECT rules FROM rule_sets WHERE hash = ?1;
 
 -- name: insert_master_job
-INSERT INTO master_jobs (id, request_key, description, created_at)
-VALUES (?1, ?2, ?3, now_ms())
+INSERT INTO master_jobs (id, request_key, description, template, created_at)
+VALUES (?1, ?2, ?3, ?4, now_ms())
 ON CONFLICT (id) DO NOTHING;
 
+-- What someone manages stays as it is.
 -- name: upsert_datasource
-INSERT INTO datasources (name, kind, node_group, concurrency_limit, configuration, created_at)
-VALUES (?1, ?2, ?3, ?4, ?5, now_ms())
-ON CONFLICT (name) DO UPDATE SET configuration = excluded.configuration, node_group = excluded.node_group,
-    concurrency_limit = excluded.concurrency_limit;
+INSERT INTO datasources
+    (name, kind, node_group, concurrency_limit, configuration, worker_label, credential, created_at, updated_at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, now_ms(), now_ms())
+ON CONFLICT (name) DO UPDATE
+SET kind = excluded.kind, node_group = excluded.node_group, concurrency_limit = excluded.concurrency_limit,
+    configuration = excluded.configuration, worker_label = excluded.worker_label, credential = excluded.credential,
+    updated_at = excluded.updated_at
+WHERE NOT datasources.managed;
 
 -- name: insert_job
-INSERT INTO jobs (master_job_id, node_group, status, master_pending_commands, configuration, created_at)
-VALUES (?1, ?2, 'QUEUED', '["START"]', ?3, now_ms())
+INSERT INTO jobs
+    (master_job_id, node_group, status, priority, fingerprint_key, master_pending_commands, configuration, created_at)
+VALUES (?1, ?2, 'QUEUED', ?4, ?5, '["START"]', ?3, now_ms())
 ON CONFLICT (master_job_id, node_group) DO NOTHING;
 
 -- name: unfinished
@@ -43,32 +49,43 @@ SET master_pending_commands = json_insert(master_pending_commands, '$[#]', ?2)
 WHERE master_job_id = ?1
   AND status NOT IN ('COMPLETED', 'PARTIALLY_COMPLETED', 'FAILED', 'CANCELLED');
 
+-- An id is random per process start: the same one again is the same process, whose answer was lost.
 -- name: register_worker
-INSERT INTO worker_sessions (id, node_group, started_at, lease_expiry) VALUES (?1, ?2, now_ms(), now_ms() + ?3);
+INSERT INTO worker_sessions (id, node_group, started_at, lease_expiry, host, version, slots, labels, fingerprint_key)
+VALUES (?1, ?2, now_ms(), now_ms() + ?3, ?4, ?5, ?6, ?7, ?8)
+ON CONFLICT (id) DO UPDATE SET lease_expiry = excluded.lease_expiry;
 
 -- name: register_orchestrator
-INSERT INTO orchestrators (id, node_group, started_at, lease_expiry) VALUES (?1, ?2, now_ms(), now_ms() + ?3);
+INSERT INTO orchestrators (id, node_group, started_at, lease_expiry, host, version, slots, labels, fingerprint_key)
+VALUES (?1, ?2, now_ms(), now_ms() + ?3, ?4, ?5, ?6, ?7, ?8)
+ON CONFLICT (id) DO UPDATE SET lease_expiry = excluded.lease_expiry;
 
 -- name: renew_worker
-UPDATE worker_sessions SET lease_expiry = now_ms() + ?2 WHERE id = ?1 AND lease_expiry > now_ms();
+UPDATE worker_sessions
+SET lease_expiry = now_ms() + ?2, running = ?3, objects = ?4, bytes = ?5, findings = ?6, objects_per_second = ?7,
+    bytes_per_second = ?8
+WHERE id = ?1 AND lease_expiry > now_ms();
 
 -- name: renew_orchestrator
-UPDATE orchestrators SET lease_expiry = now_ms() + ?2 WHERE id = ?1 AND lease_expiry > now_ms();
+UPDATE orchestrators
+SET lease_expiry = now_ms() + ?2, running = ?3, objects = ?4, bytes = ?5, findings = ?6, objects_per_second = ?7,
+    bytes_per_second = ?8
+WHERE id = ?1 AND lease_expiry > now_ms();
 
 -- name: release_worker
-UPDATE worker_sessions SET lease_expiry = 0 WHERE id = ?1;
+UPDATE worker_sessions SET lease_expiry = min(lease_expiry, now_ms()) WHERE id = ?1;
 
 -- name: release_orchestrator
-UPDATE orchestrators SET lease_expiry = 0 WHERE id = ?1;
+UPDATE orchestrators SET lease_expiry = min(lease_expiry, now_ms()) WHERE id = ?1;
 
 -- name: release_jobs
 UPDATE jobs SET orchestrator_lease_expiry = 0 WHERE orchestrator_id = ?1;
 
 -- name: expire_all_workers
-UPDATE worker_sessions SET lease_expiry = 0 WHERE lease_expiry > 0;
+UPDATE worker_sessions SET lease_expiry = now_ms() WHERE lease_expiry > now_ms();
 
 -- name: expire_all_orchestrators
-UPDATE orchestrators SET lease_expiry = 0 WHERE lease_expiry > 0;
+UPDATE orchestrators SET lease_expiry = now_ms() WHERE lease_expiry > now_ms();
 
 -- name: expire_all_jobs
 UPDATE jobs SET orchestrator_lease_expiry = 0 WHERE orchestrator_lease_expiry > 0;
@@ -144,6 +161,9 @@ SELECT
 -- name: job_has_running_tasks
 SELECT EXISTS (SELECT 1 FROM tasks WHERE job_id = ?1 AND status = 'RUNNING');
 
+-- name: job_is_stopping
+SELECT EXISTS (SELECT 1 FROM jobs WHERE id = ?1 AND status <> 'RUNNING');
+
 -- name: job_outcome
 SELECT
     EXISTS (SELECT 1 FROM task_units WHERE job_id = ?1 AND status = 'COMMITTED') AS enumerated,
@@ -162,4 +182,4 @@ WHERE m.id = ?1
 ORDER BY j.id;
 
 -- name: master_job_ids
-SELECT id FROM master_jobs ORDER BY created_at DESC, id LIMIT ?1;
+SELECT id FROM master_jobs WHERE pruned_at IS NULL ORDER BY created_at DESC, id LIMIT ?1;

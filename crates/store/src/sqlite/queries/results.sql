@@ -7,6 +7,9 @@ ON CONFLICT (task_id, claim_id, sequence) DO NOTHING;
 -- name: staged_results
 SELECT sequence, body FROM staged_results WHERE task_id = ?1 AND claim_id = ?2 ORDER BY sequence;
 
+-- name: count_staged_results
+SELECT count(*) FROM staged_results WHERE task_id = ?1 AND claim_id = ?2;
+
 -- name: clear_staged_results
 DELETE FROM staged_results WHERE task_id = ?1;
 
@@ -122,6 +125,10 @@ JOIN enumeration_sessions s ON s.id = u.session_id
 WHERE j.master_job_id = ?1
 ORDER BY 1, 2, 3
 LIMIT ?2;
+
+-- Every child job has the same.
+-- name: job_configuration
+SELECT configuration FROM jobs WHERE master_job_id = ?1 ORDER BY id LIMIT 1;
 
 -- With the settings the job read them with; the sources themselves may have newer ones.
 -- name: job_datasources

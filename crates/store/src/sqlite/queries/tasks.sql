@@ -22,14 +22,17 @@ RETURNING job_id, session_id, datasource_id, coalesce(origin_id, id);
 INSERT INTO tasks (job_id, datasource_id, session_id, origin_id, type, status, priority, payload, abandonments, created_at)
 VALUES (?1, ?2, ?3, ?4, ?5, 'PENDING', ?6, ?7, ?8, now_ms());
 
--- The job with the fewest running tasks comes first: round-robin across claims, without a counter.
+-- The job with the fewest running tasks comes first: round-robin across claims, without a counter. Only jobs
+-- whose fingerprint key the worker has.
 -- name: running_jobs
 SELECT j.id
 FROM jobs j
 WHERE j.node_group = ?1 AND j.status = 'RUNNING'
+  AND j.fingerprint_key = (SELECT w.fingerprint_key FROM worker_sessions w WHERE w.id = ?2)
 ORDER BY (SELECT count(*) FROM tasks t WHERE t.job_id = j.id AND t.status = 'RUNNING'), j.priority DESC, j.id;
 
--- A data source that runs as many tasks as it may is passed over, and holds up no other.
+-- A data source that runs as many tasks as it may, or asks for a label that the worker has not, is passed over,
+-- and holds up no other.
 -- name: next_task
 SELECT t.id
 FROM tasks t
@@ -39,7 +42,13 @@ WHERE t.job_id = ?1 AND t.type = ?2 AND t.status = 'PENDING' AND t.not_before <=
       FROM datasources d
       WHERE d.concurrency_limit IS NOT NULL
         AND d.concurrency_limit <= (
-            SELECT count(*) FROM tasks r WHERE r.status = 'RUNNING' AND r.datasource_id = d.id))
+            SELECT count(*) FROM tasks r WHERE r.status = 'RUNNING' AND r.datasource_id = d.id)
+      UNION ALL
+      SELECT d.id
+      FROM datasources d
+      WHERE d.worker_label IS NOT NULL
+        AND d.worker_label NOT IN (
+            SELECT l.value FROM worker_sessions w, json_each(w.labels) l WHERE w.id = ?3))
 ORDER BY t.priority DESC, t.id
 LIMIT 1;
 
@@ -95,7 +104,7 @@ SELECT EXISTS (SELECT 1 FROM tasks WHERE id = ?1 AND claim_id = ?2 AND status = 
 -- Tasks whose worker's lease expired, or that made no progress past the deadline although it lives.
 -- name: abandoned_tasks
 SELECT t.id, t.job_id, t.datasource_id, t.session_id, t.origin_id, t.type, t.priority, t.payload, t.abandonments,
-       t.claim_id
+       t.claim_id, t.worker_id
 FROM tasks t INDEXED BY tasks_running
 JOIN jobs j ON j.id = t.job_id
 LEFT JOIN worker_sessions w ON w.id = t.worker_id
@@ -106,7 +115,8 @@ ORDER BY t.id;
 
 -- name: abandon_task
 UPDATE tasks
-SET status = 'PENDING', worker_id = NULL, claim_id = NULL, abandonments = abandonments + 1
+SET status = 'PENDING', worker_id = NULL, claim_id = NULL, abandonments = abandonments + 1,
+    not_before = now_ms() + ?3
 WHERE id = ?1 AND status = 'RUNNING' AND claim_id = ?2;
 
 -- name: split_task

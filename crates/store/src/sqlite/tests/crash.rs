@@ -56,14 +56,15 @@ async fn scenario(store: &SqliteStore) {
     store.clear_unit(&root, unit).await.unwrap();
     store.stage_unit(&root, batch(0, files("h", 2))).await.unwrap();
     store.commit_staged(&root, unit).await.unwrap();
-    store.complete_enumeration(&root).await.unwrap();
+    store.complete_enumeration(&root, Vec::new()).await.unwrap();
     store.fan_out(&lease, FanOutPolicy { ready_low: 1 }).await.unwrap();
     let first = claim(store, worker, TaskType::Classification).await;
     store.stage_results(&first, 0, results()).await.unwrap();
     store.give_back(&first, GiveBack::Returned).await.unwrap();
     let second = claim(store, worker, TaskType::Classification).await;
     store.stage_results(&second, 0, results()).await.unwrap();
-    store.complete_classification(&second, 2, results(), TaskTotals::default()).await.unwrap();
+    let last = Completion { first_sequence: 2, batch: results(), ..completion(second) };
+    assert!(matches!(store.complete_classifications(vec![last]).await.unwrap()[..], [Ok(())]));
     store.acknowledge("relay", 2).await.unwrap();
     assert_eq!(store.complete_job(&lease).await.unwrap(), Some(JobStatus::PartiallyCompleted));
 }

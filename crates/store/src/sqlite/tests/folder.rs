@@ -84,9 +84,9 @@ async fn a_restart_expires_every_earlier_process() {
     let folder = tempfile::tempdir().unwrap();
     let (lease, worker, _) = root(&open(folder.path())).await;
     let store = open(folder.path());
-    assert!(!store.renew(Role::Worker, worker, LEASE).await.unwrap());
+    assert!(!store.renew(Role::Worker, worker, LEASE, Load::default()).await.unwrap());
     assert_eq!(store.reap_tasks(GROUP, LEASE * 100).await.unwrap().returned, 1);
-    let process = Process { id: ProcessId([4; 16]), role: Role::Orchestrator, node_group: GROUP.to_owned() };
+    let process = Process::new(ProcessId([4; 16]), Role::Orchestrator, GROUP);
     store.register(&process, LEASE).await.unwrap();
     let owned = store.claim_job(process.id, GROUP, LEASE).await.unwrap().unwrap();
     assert_eq!(owned.lease.job, lease.job, "without waiting");

@@ -28,17 +28,18 @@ fn finding(score: u8) -> ResultBatch {
 async fn survey(store: &SqliteStore, number: u8, score: u8) {
     let (orchestrator, worker) = (ProcessId([number; 16]), ProcessId([number + 100; 16]));
     for (id, role) in [(orchestrator, Role::Orchestrator), (worker, Role::Worker)] {
-        store.register(&Process { id, role, node_group: GROUP.to_owned() }, LEASE).await.unwrap();
+        store.register(&process(id, role), LEASE).await.unwrap();
     }
     store.submit(request(MasterJobId([number; 16]))).await.unwrap();
     let lease = store.claim_job(orchestrator, GROUP, LEASE).await.unwrap().unwrap().lease;
     store.start_sessions(&lease).await.unwrap();
     let root = claim(store, worker, TaskType::DiscoveryEnumerate).await;
     store.commit_units(&root, vec![listed("", files("f", 1))]).await.unwrap();
-    store.complete_enumeration(&root).await.unwrap();
+    store.complete_enumeration(&root, Vec::new()).await.unwrap();
     store.fan_out(&lease, FanOutPolicy { ready_low: 1 }).await.unwrap();
     let task = claim(store, worker, TaskType::Classification).await;
-    store.complete_classification(&task, 0, finding(score), TaskTotals::default()).await.unwrap();
+    let done = Completion { batch: finding(score), ..completion(task) };
+    assert!(matches!(store.complete_classifications(vec![done]).await.unwrap()[..], [Ok(())]));
     assert_eq!(store.complete_job(&lease).await.unwrap(), Some(JobStatus::Completed));
 }
 

@@ -1,10 +1,19 @@
 //! SQL is reviewed as SQL, in files: each statement prepares, and each is used.
 
-use super::super::{jobs, results, tasks};
+use super::super::{datasources, jobs, operations, prune, results, tasks, templates};
 use super::*;
 use crate::statement::statements;
 
-const FILES: [&str; 4] = [jobs::FILE, jobs::ENUMERATION, tasks::FILE, results::FILE];
+const FILES: [&str; 8] = [
+    jobs::FILE,
+    jobs::ENUMERATION,
+    tasks::FILE,
+    results::FILE,
+    datasources::FILE,
+    templates::FILE,
+    operations::FILE,
+    prune::FILE,
+];
 
 #[tokio::test]
 async fn every_statement_prepares() {
@@ -24,31 +33,55 @@ async fn every_statement_prepares() {
 
 #[test]
 fn every_statement_is_used() {
-    const SOURCES: [&str; 5] = [
+    const SOURCES: [&str; 10] = [
+        include_str!("../datasources.rs"),
         include_str!("../jobs.rs"),
+        include_str!("../operations.rs"),
+        include_str!("../prune.rs"),
         include_str!("../reports.rs"),
         include_str!("../results.rs"),
+        include_str!("../retry.rs"),
         include_str!("../tasks.rs"),
+        include_str!("../templates.rs"),
         include_str!("../units.rs"),
     ];
     check_names(&FILES, &SOURCES);
 }
 
-/// What a plan may walk through from end to end: jobs, processes and sources, which are few; results of
-/// running tasks, and running tasks by their own index; and what is not a table.
-const WALKED: [&str; 12] = [
+/// What a plan may walk through from end to end: jobs, processes, sources, templates and firings, which are
+/// few; results of running tasks, and running tasks by their own index; and what is not a table.
+const WALKED: [&str; 23] = [
     "jobs",
+    "jobs USING COVERING INDEX jobs_open",
     "j",
+    "j USING COVERING INDEX sqlite_autoindex_jobs_1",
+    "j USING INDEX jobs_open",
     "master_jobs USING COVERING INDEX master_jobs_by_request",
+    "master_jobs USING INDEX master_jobs_by_time",
     "worker_sessions",
     "orchestrators",
+    "w",
+    "o",
     "d",
+    "datasources USING INDEX sqlite_autoindex_datasources_1",
     "s",
+    "f",
     "t USING INDEX tasks_running",
     "r USING INDEX tasks_running",
     "json_each VIRTUAL TABLE INDEX 1:",
+    "l VIRTUAL TABLE INDEX 1:",
+    "u VIRTUAL TABLE INDEX 1:",
+    "t VIRTUAL TABLE INDEX 1:",
     "CONSTANT ROW",
     "(subquery-1)",
+];
+
+/// Walks that are right where they are: through templates, and through as many events as a limit says.
+const RIGHT: [(&str, &str); 4] = [
+    ("templates", "SCAN t"),
+    ("due_templates", "SCAN t"),
+    ("prune_old_events", "SCAN events"),
+    ("prune_old_events", "SCAN e"),
 ];
 
 #[tokio::test]
@@ -70,7 +103,8 @@ async fn no_statement_walks_through_what_grows_with_the_scan() {
         .await
         .unwrap();
     let walks = |step: &str| step.strip_prefix("SCAN ").is_some_and(|walked| !WALKED.contains(&walked));
-    let walking: Vec<_> = plans.iter().filter(|(_, step)| walks(step)).collect();
+    let walking: Vec<_> =
+        plans.iter().filter(|(name, step)| walks(step) && !RIGHT.contains(&(name, step.as_str()))).collect();
     assert_eq!(walking, Vec::<&(&str, String)>::new());
     // These run all the time; what is done already must cost them nothing.
     for (name, index) in [

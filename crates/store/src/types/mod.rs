@@ -1,4 +1,8 @@
-//! What goes into the verbs and comes out of them.
+//! What goes into the verbs and comes out of them: jobs, tasks, units and results here, what people set up and
+//! look at in files of their own.
+
+mod configuring;
+mod operating;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,6 +15,8 @@ use domesday_model::{
 };
 
 use crate::error::StoreError;
+pub use configuring::*;
+pub use operating::*;
 
 /// The right to write a task's results. Lost when the task is reaped, cancelled or done.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -39,6 +45,42 @@ pub struct Process {
     pub id: ProcessId,
     pub role: Role,
     pub node_group: String,
+    pub profile: Profile,
+}
+
+/// What a process says of itself, beside who it is.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Profile {
+    /// Where it runs, for people: host name and process id.
+    pub host: String,
+    /// Which version it is.
+    pub version: String,
+    /// Tasks it scans at once.
+    pub slots: u32,
+    /// `key=value`; data sources may ask for one.
+    pub labels: Vec<String>,
+    /// Id of the fingerprint key it has. A worker gets tasks of jobs with this very key, and without one none.
+    pub fingerprint_key: Option<String>,
+}
+
+impl Process {
+    pub fn new(id: ProcessId, role: Role, node_group: impl Into<String>) -> Process {
+        Process { id, role, node_group: node_group.into(), profile: Profile::default() }
+    }
+}
+
+/// What a process does at the moment, told with each renewal of its lease.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Load {
+    /// Tasks it holds.
+    pub running: u32,
+    /// Since its start.
+    pub objects: u64,
+    pub bytes: u64,
+    pub findings: u64,
+    /// Since the last renewal.
+    pub objects_per_second: u64,
+    pub bytes_per_second: u64,
 }
 
 /// The user's request. Submitting it again under the same id changes nothing.
@@ -49,6 +91,10 @@ pub struct NewMasterJob {
     pub request_key: [u8; 16],
     /// One line for people, such as the targets.
     pub description: String,
+    /// The template it was composed from.
+    pub template: Option<String>,
+    /// Jobs of a higher priority are claimed first.
+    pub priority: i64,
     pub configuration: JobConfiguration,
 }
 
@@ -83,6 +129,8 @@ pub struct PacketDatasource {
     pub name: String,
     pub kind: String,
     pub configuration: serde_json::Value,
+    /// Where the secret is that opens it.
+    pub credential: Option<String>,
 }
 
 /// One object of a classification packet.
@@ -152,6 +200,16 @@ pub struct TaskTotals {
     /// Objects found inside them.
     pub nested: u64,
     pub bytes: u64,
+}
+
+/// A classification task that is done, with the last of its results.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Completion {
+    pub claim: Claim,
+    /// Refused with [`StoreError::Gap`] unless exactly so many results are staged before these.
+    pub first_sequence: u64,
+    pub batch: ResultBatch,
+    pub totals: TaskTotals,
 }
 
 /// What to do with a task that could not be finished.

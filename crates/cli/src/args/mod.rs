@@ -1,4 +1,15 @@
-//! The command line's arguments.
+//! The command line's arguments: what every command shares, and those of scans and reports. The commands of
+//! a fleet have a file each.
+
+mod datasource;
+mod job;
+mod operate;
+mod store;
+mod task;
+mod template;
+pub mod values;
+
+pub mod fleet;
 
 use std::path::PathBuf;
 
@@ -6,7 +17,16 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use domesday_model::{Category, Level};
 use tracing::level_filters::LevelFilter;
 
+use crate::logs::LogFormat;
 use crate::output::Format;
+
+pub use datasource::{DatasourceAdd, DatasourceArgs, DatasourceCommand, DatasourceEdit, DatasourceFields};
+pub use job::{Appended, JobArgs, JobCommand, JobsArgs, StartArgs};
+pub use operate::{DbArgs, DbCommand, PruneArgs, StatusArgs};
+pub use store::StateArgs;
+pub use task::{RetryArgs, TaskArgs, TaskCommand, TaskListArgs};
+pub use template::{TemplateAdd, TemplateArgs, TemplateCommand, TemplateEdit, TemplateFields};
+use values::parse_size;
 
 /// Finds secrets and personal, payment and health data, and proves that nothing was missed.
 #[derive(Parser)]
@@ -21,6 +41,9 @@ pub struct Cli {
     /// Write a log of this level to standard error (error, warn, info, debug, trace)
     #[arg(long, global = true, value_name = "LEVEL")]
     pub log: Option<LevelFilter>,
+    /// How the log is written
+    #[arg(long, global = true, value_name = "FORMAT", default_value = "text")]
+    pub log_format: LogFormat,
 }
 
 #[derive(Subcommand)]
@@ -29,12 +52,30 @@ pub enum Command {
     Scan(Box<ScanArgs>),
     /// Show what a scan found
     Findings(FindingsArgs),
-    /// List the scans in the book
+    /// List the scans in the book; the same as `job list`
     Jobs(JobsArgs),
     /// List what a scan could not read, or not whole, and why
     Problems(ProblemsArgs),
     /// List, show or check rules
     Rules(RulesArgs),
+    /// Run the jobs of a node group, as one process of a fleet
+    Orchestrator(fleet::OrchestratorArgs),
+    /// Scan for a node group, as one process of a fleet
+    Worker(fleet::WorkerArgs),
+    /// Add, list, change, test or remove data sources
+    Datasource(DatasourceArgs),
+    /// Add, list, change or remove scan templates
+    Template(TemplateArgs),
+    /// Start, list, watch, pause, resume or cancel jobs
+    Job(JobArgs),
+    /// List, show or retry tasks
+    Task(TaskArgs),
+    /// Show the fleet: orchestrators, workers, queues, and what is wrong
+    Status(StatusArgs),
+    /// Make, upgrade or check the book's database
+    Db(DbArgs),
+    /// Remove what ended long ago; findings stay
+    Prune(PruneArgs),
 }
 
 #[derive(Args)]
@@ -80,8 +121,12 @@ pub struct ScanArgs {
     /// Print where the time went
     #[arg(long)]
     pub timings: bool,
-    #[command(flatten)]
-    pub state: StateArgs,
+    /// Where the embedded book is kept [default: the user's state folder]
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
+    /// Here only to say what to do instead.
+    #[arg(long, value_name = "URL", hide = true)]
+    pub store: Option<String>,
 }
 
 #[derive(Args)]
@@ -95,23 +140,16 @@ pub struct ReportArgs {
 }
 
 #[derive(Args)]
-pub struct JobArgs {
+pub struct WhichJob {
     /// The scan to show, by its id or the beginning of it [default: the newest]
     #[arg(long, value_name = "ID")]
     pub job: Option<String>,
 }
 
 #[derive(Args)]
-pub struct StateArgs {
-    /// Where the book is kept [default: the user's state folder]
-    #[arg(long, value_name = "DIR")]
-    pub state: Option<PathBuf>,
-}
-
-#[derive(Args)]
 pub struct FindingsArgs {
     #[command(flatten)]
-    pub job: JobArgs,
+    pub job: WhichJob,
     /// Only findings of at least this confidence
     #[arg(long, value_name = "LEVEL", default_value = "medium")]
     pub level: LevelArg,
@@ -128,21 +166,9 @@ pub struct FindingsArgs {
 }
 
 #[derive(Args)]
-pub struct JobsArgs {
-    /// How many, newest first
-    #[arg(long, value_name = "N", default_value_t = 50)]
-    pub max: u32,
-    /// JSON instead of a table [default when piped]
-    #[arg(long)]
-    pub json: bool,
-    #[command(flatten)]
-    pub state: StateArgs,
-}
-
-#[derive(Args)]
 pub struct ProblemsArgs {
     #[command(flatten)]
-    pub job: JobArgs,
+    pub job: WhichJob,
     /// How many, in the order of their names
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     pub max: u32,
@@ -202,21 +228,6 @@ impl From<LevelArg> for Level {
     }
 }
 
-/// `123`, `10K`, `50M`, `2G`, `1T`: powers of 1024.
-fn parse_size(text: &str) -> Result<u64, String> {
-    let wrong =
-        || format!("`{text}` is not a size: write a number of bytes, or one with K, M, G or T behind it");
-    let (digits, shift) = match text.as_bytes().last() {
-        Some(b'k' | b'K') => (&text[..text.len() - 1], 10),
-        Some(b'm' | b'M') => (&text[..text.len() - 1], 20),
-        Some(b'g' | b'G') => (&text[..text.len() - 1], 30),
-        Some(b't' | b'T') => (&text[..text.len() - 1], 40),
-        _ => (text, 0),
-    };
-    let number: u64 = digits.parse().map_err(|_| wrong())?;
-    number.checked_mul(1 << shift).ok_or_else(wrong)
-}
-
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
@@ -226,15 +237,5 @@ mod tests {
     #[test]
     fn arguments_are_consistent() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn sizes_have_units() {
-        assert_eq!(parse_size("123"), Ok(123));
-        assert_eq!(parse_size("2k"), Ok(2_048));
-        assert_eq!(parse_size("3G"), Ok(3 << 30));
-        for wrong in ["", "G", "1.5M", "-1", "99999999999T", "5 M"] {
-            assert!(parse_size(wrong).is_err(), "{wrong}");
-        }
     }
 }

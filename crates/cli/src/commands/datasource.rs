@@ -1,0 +1,265 @@
+//! `domesday datasource add|list|show|edit|test|remove`.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use domesday_model::{DatasourceSpec, RecordKind};
+use domesday_store::{ManagedDatasource, Put, Store};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{list_format, runtime, stdout_style};
+use crate::args::{DatasourceAdd, DatasourceArgs, DatasourceCommand, DatasourceEdit, StateArgs};
+use crate::book::{self, Access};
+use crate::definition::datasource::{self as definition, registry};
+use crate::document::{self, Change};
+use crate::{Exit, output, say};
+
+/// Entries that a test lists, at most.
+const TEST_ENTRIES_MAX: usize = 1_000;
+
+pub fn run(args: &DatasourceArgs) -> Result<Exit> {
+    runtime()?.block_on(async {
+        match &args.command {
+            DatasourceCommand::Add(args) => add(args).await,
+            DatasourceCommand::List { json, state } => list(*json, state).await,
+            DatasourceCommand::Show { name, json, state } => show(name, *json, state).await,
+            DatasourceCommand::Edit(args) => edit(args).await,
+            DatasourceCommand::Test { name, json, state } => test(name, *json, state).await,
+            DatasourceCommand::Remove { name, state } => remove(name, state).await,
+        }
+    })
+}
+
+#[derive(Serialize)]
+struct DatasourceJson<'a> {
+    #[serde(flatten)]
+    spec: &'a DatasourceSpec,
+    created_at: String,
+    updated_at: String,
+}
+
+impl<'a> DatasourceJson<'a> {
+    fn new(source: &'a ManagedDatasource) -> DatasourceJson<'a> {
+        DatasourceJson {
+            spec: &source.spec,
+            created_at: output::timestamp(source.created_at_ms),
+            updated_at: output::timestamp(source.updated_at_ms),
+        }
+    }
+}
+
+async fn add(args: &DatasourceAdd) -> Result<Exit> {
+    let specs = match (&args.file, &args.name) {
+        (Some(file), name) => from_file(file, name.as_deref())?,
+        (None, Some(name)) => vec![definition::from_flags(name, &args.fields)?],
+        (None, None) => bail!("name the data source, or give a --file"),
+    };
+    let store = book::open(&args.state, Access::Write).await?;
+    let taken: BTreeSet<String> =
+        store.managed_datasources().await?.into_iter().map(|source| source.spec.name).collect();
+    let mut seen = BTreeSet::new();
+    // All are checked before the first is added.
+    for spec in &specs {
+        definition::check(spec)?;
+        if taken.contains(&spec.name) {
+            bail!(
+                "datasource {}: there is one of this name already: `domesday datasource edit` changes it",
+                spec.name
+            );
+        }
+        if !seen.insert(&spec.name) {
+            bail!("datasource {}: is given twice", spec.name);
+        }
+    }
+    let mut added: Vec<&str> = Vec::new();
+    for spec in &specs {
+        if let Err(error) = store.put_datasource(spec, Put::New).await {
+            let so_far = if added.is_empty() { "none".to_owned() } else { added.join(", ") };
+            return Err(error)
+                .with_context(|| format!("datasource {} (added before it: {so_far})", spec.name));
+        }
+        added.push(&spec.name);
+    }
+    let lines: Vec<String> =
+        specs.iter().map(|spec| format!("{} added to node group {}", spec.name, spec.node_group)).collect();
+    let json = serde_json::json!({ "added": added });
+    output::write_answer(&mut std::io::stdout().lock(), &json, &lines, list_format(args.json))?;
+    Ok(Exit::Clean)
+}
+
+/// The definitions in a file; a name on the command line is that of the only one.
+fn from_file(file: &Path, name: Option<&str>) -> Result<Vec<DatasourceSpec>> {
+    let document = document::read(file, "datasource")?;
+    if name.is_some() && document.entries.len() > 1 {
+        bail!("the file has {} data sources: leave the name out", document.entries.len());
+    }
+    document.entries.into_iter().map(|entry| definition::from_value(entry, name)).collect()
+}
+
+async fn list(json: bool, state: &StateArgs) -> Result<Exit> {
+    let store = book::open(state, Access::Read).await?;
+    let sources = store.managed_datasources().await?;
+    let row = |source: &ManagedDatasource| {
+        let spec = &source.spec;
+        [
+            spec.name.clone(),
+            spec.kind.clone(),
+            spec.node_group.clone(),
+            spec.worker_label.clone().unwrap_or_default(),
+            spec.concurrency_limit.map(|limit| limit.to_string()).unwrap_or_default(),
+            spec.credential.clone().unwrap_or_default(),
+            brief(&spec.configuration),
+        ]
+    };
+    let header = ["name", "kind", "group", "label", "limit", "credential", "configuration"];
+    let mut out = std::io::stdout().lock();
+    output::write_list(
+        &mut out,
+        &sources,
+        DatasourceJson::new,
+        (header, row),
+        list_format(json),
+        stdout_style(),
+    )?;
+    Ok(Exit::Clean)
+}
+
+/// A configuration on one line: `root=/srv/share exclude=["*.lock"]`.
+fn brief(configuration: &Value) -> String {
+    let Some(map) = configuration.as_object() else { return configuration.to_string() };
+    let fields = map.iter().map(|(name, value)| match value.as_str() {
+        Some(text) => format!("{name}={text}"),
+        None => format!("{name}={value}"),
+    });
+    fields.collect::<Vec<_>>().join(" ")
+}
+
+async fn find(store: &dyn Store, name: &str) -> Result<ManagedDatasource> {
+    if let Some(source) = store.managed_datasource(name).await? {
+        return Ok(source);
+    }
+    let all = store.managed_datasources().await?;
+    match document::nearest(name, all.iter().map(|source| source.spec.name.as_str())) {
+        Some(near) => bail!("there is no datasource `{name}`; did you mean `{near}`?"),
+        None => bail!("there is no datasource `{name}`: `domesday datasource list` shows them"),
+    }
+}
+
+async fn show(name: &str, json: bool, state: &StateArgs) -> Result<Exit> {
+    let store = book::open(state, Access::Read).await?;
+    let source = find(store.as_ref(), name).await?;
+    let spec = &source.spec;
+    let fields = vec![
+        ("name", spec.name.clone()),
+        ("kind", spec.kind.clone()),
+        ("node group", spec.node_group.clone()),
+        ("label", spec.worker_label.clone().unwrap_or_default()),
+        ("limit", spec.concurrency_limit.map(|limit| format!("{limit} tasks at once")).unwrap_or_default()),
+        ("credential", spec.credential.clone().unwrap_or_default()),
+        ("configuration", serde_json::to_string_pretty(&spec.configuration)?),
+        ("created", output::timestamp(source.created_at_ms)),
+        ("updated", output::timestamp(source.updated_at_ms)),
+    ];
+    let mut out = std::io::stdout().lock();
+    output::write_detail(&mut out, &DatasourceJson::new(&source), fields, list_format(json), stdout_style())?;
+    Ok(Exit::Clean)
+}
+
+async fn edit(args: &DatasourceEdit) -> Result<Exit> {
+    let store = book::open(&args.state, Access::Write).await?;
+    let before = find(store.as_ref(), &args.name).await?.spec;
+    let after = match &args.file {
+        Some(file) => match from_file(file, Some(&args.name))?.pop() {
+            Some(spec) => spec,
+            None => bail!("{}: there is no datasource in it", file.display()),
+        },
+        None => definition::edited(&before, args)?,
+    };
+    definition::check(&after)?;
+    let changes = document::changes(&serde_json::to_value(&before)?, &serde_json::to_value(&after)?);
+    if !changes.is_empty() {
+        store.put_datasource(&after, Put::Replace).await?;
+    }
+    write_changes(&args.name, &changes, args.json)?;
+    Ok(Exit::Clean)
+}
+
+/// What an edit changed, field by field.
+pub fn write_changes(name: &str, changes: &[Change], json: bool) -> Result<()> {
+    let shown = |value: &Option<Value>| value.as_ref().map_or_else(|| "nothing".to_owned(), Value::to_string);
+    let mut lines: Vec<String> = changes
+        .iter()
+        .map(|change| format!("{}: {} → {}", change.field, shown(&change.from), shown(&change.to)))
+        .collect();
+    if lines.is_empty() {
+        lines.push("nothing changed".to_owned());
+    }
+    let json_form = serde_json::json!({ "name": name, "changes": changes });
+    output::write_answer(&mut std::io::stdout().lock(), &json_form, &lines, list_format(json))?;
+    Ok(())
+}
+
+#[derive(Serialize, Default)]
+struct TestedJson<'a> {
+    name: &'a str,
+    node_group: &'a str,
+    objects: usize,
+    containers: usize,
+    skipped: usize,
+    /// Whether there is more than was listed.
+    more: bool,
+}
+
+async fn test(name: &str, json: bool, state: &StateArgs) -> Result<Exit> {
+    let store = book::open(state, Access::Read).await?;
+    let spec = find(store.as_ref(), name).await?.spec;
+    let records = definition::first_entries(&registry(), &spec, TEST_ENTRIES_MAX)
+        .await
+        .with_context(|| format!("datasource {name}"))?;
+    let of = |kind| records.iter().filter(|record| record.kind == kind).count();
+    let seen = TestedJson {
+        name,
+        node_group: &spec.node_group,
+        objects: of(RecordKind::File),
+        containers: of(RecordKind::Directory),
+        skipped: of(RecordKind::Skipped),
+        more: records.len() >= TEST_ENTRIES_MAX,
+    };
+    let counted = |n: usize, noun: &str| output::counted(n as u64, noun);
+    let line = format!(
+        "{name} can be read from here: its first level has {}{}, {} and {} left out",
+        if seen.more { "at least " } else { "" },
+        counted(seen.objects, "object"),
+        counted(seen.containers, "container"),
+        counted(seen.skipped, "entry").replace("entrys", "entries"),
+    );
+    output::write_answer(&mut std::io::stdout().lock(), &seen, &[line], list_format(json))?;
+    say(format_args!(
+        "a worker of node group {} must reach it, too: this tried it from here",
+        spec.node_group
+    ));
+    Ok(Exit::Clean)
+}
+
+async fn remove(name: &str, state: &StateArgs) -> Result<Exit> {
+    let store = book::open(state, Access::Write).await?;
+    find(store.as_ref(), name).await?;
+    store.remove_datasource(name).await?;
+    let json = serde_json::json!({ "removed": name });
+    let line = format!("{name} removed; what was found in it stays");
+    output::write_answer(&mut std::io::stdout().lock(), &json, &[line], list_format(false))?;
+    Ok(Exit::Clean)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    #[test]
+    fn a_configuration_fits_a_line() {
+        let brief = super::brief(&json!({"root": "/srv", "exclude": ["*.lock"], "follow_symlinks": true}));
+        assert_eq!(brief, r#"exclude=["*.lock"] follow_symlinks=true root=/srv"#);
+    }
+}

@@ -1,0 +1,124 @@
+//! `domesday job start|list|show|watch|pause|resume|cancel`, and `domesday jobs`.
+//!
+//! The command line only writes requests and reads the book: whoever owns a job does what was asked. So
+//! everything here may be interrupted at any time, and nothing of it holds a job up.
+
+mod append;
+mod start;
+mod watch;
+
+pub use watch::Pace;
+
+use std::io::Write;
+
+use anyhow::Result;
+use domesday_model::{Command, Reason};
+use domesday_store::{ChildJobState, JobSummary, MasterJob};
+use serde::Serialize;
+
+use super::which::find_job;
+use super::{list_format, runtime, stdout_style};
+use crate::Exit;
+use crate::args::{JobArgs, JobCommand, JobsArgs, StateArgs};
+use crate::book::{self, Access};
+use crate::output::{self, ChildJson, ListFormat};
+
+pub fn run(args: &JobArgs) -> Result<Exit> {
+    match &args.command {
+        JobCommand::List(args) => list(args),
+        JobCommand::Start(args) => runtime()?.block_on(start::run(args)),
+        JobCommand::Show { id, json, state } => runtime()?.block_on(show(id.as_deref(), *json, state)),
+        JobCommand::Watch { id, state } => runtime()?.block_on(watch::run(id.as_deref(), state)),
+        JobCommand::Pause(args) => runtime()?.block_on(append::run(args, Command::Pause)),
+        JobCommand::Resume(args) => runtime()?.block_on(append::run(args, Command::Resume)),
+        JobCommand::Cancel(args) => runtime()?.block_on(append::run(args, Command::Cancel)),
+    }
+}
+
+/// `domesday jobs` is the same.
+pub fn list(args: &JobsArgs) -> Result<Exit> {
+    runtime()?.block_on(async {
+        let store = book::open(&args.state, Access::Read).await?;
+        let jobs = store.master_jobs(args.max).await?;
+        output::write_jobs(&mut std::io::stdout().lock(), &jobs, list_format(args.json), stdout_style())?;
+        Ok(Exit::Clean)
+    })
+}
+
+#[derive(Serialize)]
+struct ShownJson<'a> {
+    id: String,
+    status: &'static str,
+    description: &'a str,
+    failure_reason: Option<&'a str>,
+    created_at: String,
+    finished_at: Option<String>,
+    jobs: Vec<ChildJson<'a>>,
+    problems: &'a [ProblemsJson],
+}
+
+/// How many objects were left out, read in part or not read, for one reason.
+#[derive(Serialize)]
+struct ProblemsJson {
+    status: &'static str,
+    reason: &'static str,
+    count: u64,
+}
+
+async fn show(id: Option<&str>, json: bool, state: &StateArgs) -> Result<Exit> {
+    let store = book::open(state, Access::Read).await?;
+    let job = find_job(store.as_ref(), id).await?;
+    let children = store.child_jobs(job.id).await?;
+    let summary = store.summary(job.id).await?;
+    write_shown(&job, &children, &problems(&summary), list_format(json))?;
+    Ok(Exit::Clean)
+}
+
+fn problems(summary: &JobSummary) -> Vec<ProblemsJson> {
+    let lists = [("failed", &summary.failed), ("partial", &summary.partial), ("skipped", &summary.skipped)];
+    let counted =
+        |status, &(reason, count): &(Reason, u64)| ProblemsJson { status, reason: reason.as_str(), count };
+    lists
+        .into_iter()
+        .flat_map(|(status, list)| list.iter().map(move |entry| counted(status, entry)))
+        .collect()
+}
+
+fn write_shown(
+    job: &MasterJob,
+    children: &[ChildJobState],
+    problems: &[ProblemsJson],
+    format: ListFormat,
+) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    let (created_at, finished_at) =
+        (output::timestamp(job.created_at_ms), job.finished_at_ms.map(output::timestamp));
+    let counts = problems
+        .iter()
+        .map(|problem| format!("{} {} ({})", output::count(problem.count), problem.status, problem.reason));
+    let fields = vec![
+        ("job", job.id.to_string()),
+        ("what", job.description.clone()),
+        ("status", job.status.to_string()),
+        ("why", job.failure_reason.clone().unwrap_or_default()),
+        ("created", created_at.clone()),
+        ("finished", finished_at.clone().unwrap_or_default()),
+        ("problems", counts.collect::<Vec<_>>().join("\n")),
+    ];
+    let json = ShownJson {
+        id: job.id.to_string(),
+        status: job.status.as_str(),
+        description: &job.description,
+        failure_reason: job.failure_reason.as_deref(),
+        created_at,
+        finished_at,
+        jobs: children.iter().map(ChildJson::new).collect(),
+        problems,
+    };
+    output::write_detail(&mut out, &json, fields, format, stdout_style())?;
+    if format == ListFormat::Table {
+        writeln!(out)?;
+        output::write_children(&mut out, children, stdout_style())?;
+    }
+    Ok(())
+}

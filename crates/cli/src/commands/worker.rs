@@ -1,0 +1,92 @@
+//! `domesday worker`: scans for a node group until it is asked to stop.
+
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use domesday_connector::Surroundings;
+use domesday_control::{Book, RuleCache, WindowLimits, Worker, WorkerConfig, WorkerParts};
+use domesday_scheduler::{CoreConfig, ScanCore};
+
+use super::fleet::{self, Beginning};
+use crate::args::fleet::WorkerArgs;
+use crate::book::{self, Place};
+use crate::definition::datasource::registry;
+use crate::{Exit, fingerprint};
+
+/// Threads of the runtime: results are written while others are claimed.
+const RUNTIME_THREADS: usize = 2;
+/// Packets per slot near the book: one is scanned while the next is on its way.
+const PACKETS_PER_SLOT: usize = 2;
+/// Packets per slot far from it, at most: what a slot scans while the book is asked and answers.
+const PACKETS_PER_SLOT_MAX: usize = 64;
+/// Enumeration packets at once.
+const ENUMERATORS: WindowLimits = WindowLimits { least: 4, most: 32 };
+/// Connections to the book, at most. They are made as they are needed: a few near it, and many far from it, where
+/// each is on its way most of the time.
+const CONNECTIONS_MAX: usize = 32;
+
+pub fn run(args: &WorkerArgs) -> Result<Exit> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(RUNTIME_THREADS)
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")?;
+    runtime.block_on(serve(args))
+}
+
+async fn serve(args: &WorkerArgs) -> Result<Exit> {
+    let surroundings = Surroundings {
+        own_state: match book::place(&args.process.state)? {
+            Place::Fleet(_) => None,
+            Place::Embedded(folder) => Some(folder),
+        },
+        ..Surroundings::default()
+    };
+    let key = fingerprint::resolve(&surroundings.credentials, &args.fingerprint_key).await?;
+    let core = args.slots.map_or_else(CoreConfig::default, |slots| CoreConfig::for_threads(slots.into()));
+    let slots = core.threads;
+    let Some(beginning) = fleet::begin(&args.process, CONNECTIONS_MAX).await? else { return Ok(Exit::Clean) };
+    let Beginning { book, metrics, stop, new_id } = beginning;
+    let key_id = key.id();
+    agree_on_key(&book, &key_id).await?;
+    let mut profile = fleet::profile(slots);
+    profile.labels = args.labels.clone();
+    profile.fingerprint_key = Some(key_id);
+    let config = WorkerConfig {
+        node_group: args.process.node_group.clone(),
+        lease: args.process.lease,
+        enumerators: ENUMERATORS,
+        packets: WindowLimits { least: PACKETS_PER_SLOT * slots, most: PACKETS_PER_SLOT_MAX * slots },
+        profile,
+        is_patient: true,
+    };
+    let parts = WorkerParts {
+        registry: registry(),
+        surroundings,
+        core: Arc::new(ScanCore::new(core, key).context("cannot start the scan threads")?),
+        rules: RuleCache::default(),
+        progress: Arc::default(),
+        metrics,
+    };
+    Worker::new(book, new_id, config, parts).run(stop).await?;
+    Ok(Exit::Clean)
+}
+
+/// One book has one key: with another, the same value would be two findings.
+async fn agree_on_key(book: &Book, id: &str) -> Result<()> {
+    // Read first: a worker's role need not have the right to set it.
+    let held = match book.store.fingerprint_key().await? {
+        Some(held) => held,
+        None => book.store.set_fingerprint_key(id, false).await.context(
+            "cannot bring the book its fingerprint key; `domesday db migrate --fingerprint-key` does that",
+        )?,
+    };
+    if held != id {
+        bail!(
+            "this worker's fingerprint key has the id {id}, and this book's fingerprints are made with {held}: \
+             start the worker with that key (--fingerprint-key), or set the book to the new key with \
+             `domesday db key --replace`"
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,264 @@
+//! A data source's definition.
+
+use std::sync::Arc;
+
+use anyhow::{Context, Result, anyhow, bail};
+use domesday_connector::credentials::{CredentialManager, CredentialReference};
+use domesday_connector::{Connector, ConnectorError, Registry, Surroundings};
+use domesday_connectors::filesystem::FilesystemFactory;
+use domesday_model::{DatasourceSpec, ObjectKey, UnitRecord};
+use serde_json::{Value, json};
+
+use super::check_name;
+use crate::args::{DatasourceEdit, DatasourceFields};
+use crate::document::{self, Fields, unknown_field};
+
+/// What `show` adds to a definition.
+const ADDED_BY_SHOW: &[&str] = &["created_at", "updated_at"];
+
+/// The kinds of data source a fleet reads: one line each. Standard input is nobody else's.
+pub fn registry() -> Registry {
+    let registry = Registry::default();
+    #[cfg(feature = "failpoints")]
+    return registry.with(crate::failpoints::Aborting(FilesystemFactory));
+    #[cfg(not(feature = "failpoints"))]
+    registry.with(FilesystemFactory)
+}
+
+/// From a document. `name` is what the command line says it is called, if it does.
+pub fn from_value(value: Value, name: Option<&str>) -> Result<DatasourceSpec> {
+    let mut fields = Fields::new("datasource", value)?;
+    let given = fields.text("name")?;
+    let name = match (given, name) {
+        (Some(given), Some(name)) if given != name => {
+            bail!("datasource {name}: name: the file says `{given}`; a name cannot be changed")
+        }
+        (Some(name), _) => name,
+        (None, Some(name)) => name.to_owned(),
+        (None, None) => bail!("datasource: name: is missing"),
+    };
+    fields.what = format!("datasource {name}");
+    fields.leave_out(ADDED_BY_SHOW);
+    let spec = DatasourceSpec {
+        name,
+        kind: fields.needed_text("kind")?,
+        node_group: fields.needed_text("node_group")?,
+        configuration: fields.value("configuration").unwrap_or_else(|| json!({})),
+        concurrency_limit: fields.take("concurrency_limit", "a number of tasks, from 1")?,
+        worker_label: fields.take("worker_label", "a label, such as host=nas1")?,
+        credential: fields.take("credential", "a reference: env:NAME or file:PATH")?,
+    };
+    fields.finish()?;
+    Ok(spec)
+}
+
+pub fn from_flags(name: &str, flags: &DatasourceFields) -> Result<DatasourceSpec> {
+    let needed = |value: &Option<String>, field: &str, flag: &str| {
+        value.clone().ok_or_else(|| anyhow!("datasource {name}: {field}: is missing: give {flag}"))
+    };
+    let kind = needed(&flags.kind, "kind", "--kind")?;
+    let node_group = needed(&flags.node_group, "node_group", "--node-group")?;
+    let empty = DatasourceSpec::new(name, kind, node_group, json!({}));
+    with_flags(empty, flags)
+}
+
+/// What an edit by flags makes of a data source: only what is given changes.
+pub fn edited(before: &DatasourceSpec, edit: &DatasourceEdit) -> Result<DatasourceSpec> {
+    let mut spec = before.clone();
+    for field in &edit.unset {
+        if !document::remove(field, &mut spec.configuration) {
+            bail!("datasource {}: configuration.{field}: is not set", spec.name);
+        }
+    }
+    spec.worker_label = spec.worker_label.filter(|_| !edit.no_label);
+    spec.credential = spec.credential.filter(|_| !edit.no_credential);
+    spec.concurrency_limit = spec.concurrency_limit.filter(|_| !edit.no_limit);
+    with_flags(spec, &edit.fields)
+}
+
+fn with_flags(mut spec: DatasourceSpec, flags: &DatasourceFields) -> Result<DatasourceSpec> {
+    document::apply(&flags.set, &mut spec.configuration)
+        .with_context(|| format!("datasource {}: configuration", spec.name))?;
+    spec.kind = flags.kind.clone().unwrap_or(spec.kind);
+    spec.node_group = flags.node_group.clone().unwrap_or(spec.node_group);
+    spec.worker_label = flags.label.clone().or(spec.worker_label);
+    spec.credential = flags.credential.clone().or(spec.credential);
+    spec.concurrency_limit = flags.limit.or(spec.concurrency_limit);
+    Ok(spec)
+}
+
+/// Whether a data source can be what it says, by all that can be known without reaching for it.
+pub fn check(spec: &DatasourceSpec) -> Result<()> {
+    let what = format!("datasource {}", spec.name);
+    check_name("datasource", &spec.name)?;
+    if spec.node_group.is_empty() || spec.node_group.chars().any(|c| c.is_control() || c.is_whitespace()) {
+        bail!("{what}: node_group: must be a word");
+    }
+    if spec.concurrency_limit == Some(0) {
+        bail!("{what}: concurrency_limit: expected a number of tasks, from 1");
+    }
+    if let Some(label) = &spec.worker_label {
+        crate::args::values::parse_label(label).map_err(|why| anyhow!("{what}: worker_label: {why}"))?;
+    }
+    if let Some(credential) = &spec.credential {
+        reference(credential).with_context(|| format!("{what}: credential"))?;
+    }
+    connector(&registry(), spec).map(drop).with_context(|| what)
+}
+
+/// A connector for a data source. Reaches for nothing yet.
+fn connector(registry: &Registry, spec: &DatasourceSpec) -> Result<Arc<dyn Connector>> {
+    Surroundings::default()
+        .for_source(spec.credential.as_deref())
+        .and_then(|surroundings| registry.create(&spec.kind, &spec.configuration, &surroundings))
+        .map_err(|error| anyhow!("{}", by_field(&error)))
+}
+
+/// A credential reference that some provider knows. Nothing of it is quoted when it is none: what was given
+/// may be the secret itself, a colon in it included.
+pub fn reference(text: &str) -> Result<CredentialReference> {
+    let reference: CredentialReference = text.parse()?;
+    if !["env", "file"].contains(&reference.scheme()) {
+        bail!("this is not a credential reference: write `env:NAME` or `file:PATH`, never the secret itself");
+    }
+    Ok(reference)
+}
+
+/// A connector's complaint in the form `configuration.root: is missing`.
+fn by_field(error: &ConnectorError) -> String {
+    let ConnectorError::Configuration { detail, .. } = error else {
+        return match error {
+            ConnectorError::UnknownKind(..) => format!("kind: {error}"),
+            _ => error.to_string(),
+        };
+    };
+    let (field, problem) = match detail.strip_prefix("field `").and_then(|rest| rest.split_once("`: ")) {
+        Some((field, problem)) => (Some(field), problem),
+        None => (None, detail.as_str()),
+    };
+    let quoted = |text: &str| text.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
+    if problem.starts_with("unknown field `") {
+        let mut names = quoted(problem).into_iter();
+        let unknown = names.next().unwrap_or_default();
+        let known: Vec<String> = names.collect();
+        return format!("configuration: {}", unknown_field(&unknown, known.iter().map(String::as_str)));
+    }
+    if let Some(missing) = problem.strip_prefix("missing field `") {
+        return format!("configuration.{}: is missing", missing.trim_end_matches('`'));
+    }
+    // A deserializer quotes the value it could not use; it is enough to say what is expected.
+    let is_of_wrong_type = problem.starts_with("invalid type: ") || problem.starts_with("invalid value: ");
+    let problem = match problem.rsplit_once(", expected ") {
+        Some((_, expected)) if is_of_wrong_type => format!("expected {expected}"),
+        _ => problem.to_owned(),
+    };
+    match field {
+        Some("credential") => format!("credential: {problem}"),
+        Some(field) => format!("configuration.{field}: {problem}"),
+        None => format!("configuration: {problem}"),
+    }
+}
+
+/// The first entries of a data source, read from here as a worker would.
+pub async fn first_entries(
+    registry: &Registry,
+    spec: &DatasourceSpec,
+    max: usize,
+) -> Result<Vec<UnitRecord>> {
+    if let Some(credential) = &spec.credential {
+        CredentialManager::default().resolve(&reference(credential)?).await?;
+    }
+    let mut listing = connector(registry, spec)?.list(&ObjectKey::default(), None).await?;
+    let mut entries = Vec::new();
+    while entries.len() < max {
+        let batch = listing.next_batch(max - entries.len()).await?;
+        if batch.is_empty() {
+            break;
+        }
+        entries.extend(batch);
+    }
+    Ok(entries)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(value: Value) -> Result<DatasourceSpec> {
+        let spec = from_value(value, None)?;
+        check(&spec)?;
+        Ok(spec)
+    }
+
+    #[test]
+    fn problems_are_told_by_their_field() {
+        let good =
+            json!({"name": "a", "kind": "filesystem", "node_group": "eu", "configuration": {"root": "/srv"}});
+        spec(good.clone()).unwrap();
+        for (field, value, problem) in [
+            ("kind", json!("ftp"), "datasource a: kind: no connector for data sources of kind `ftp`"),
+            ("kind", json!(null), "datasource a: kind: is missing"),
+            ("name", json!(null), "datasource: name: is missing"),
+            ("node_group", json!("e u"), "datasource a: node_group: must be a word"),
+            ("node_grop", json!("eu"), "datasource a: unknown field `node_grop`; did you mean `node_group`?"),
+            ("concurrency_limit", json!(0), "datasource a: concurrency_limit: expected a number"),
+            ("concurrency_limit", json!(-1), "datasource a: concurrency_limit: expected a number"),
+            ("worker_label", json!("nas1"), "datasource a: worker_label: "),
+            ("configuration", json!({}), "datasource a: configuration.root: is missing"),
+            ("configuration", json!({"root": "x"}), "absolute path"),
+            (
+                "configuration",
+                json!({"root": "/", "rot": 1}),
+                "datasource a: configuration: unknown field `rot`; did you mean `root`?",
+            ),
+        ] {
+            let mut value_with = good.clone();
+            value_with[field] = value;
+            let told = format!("{:#}", spec(value_with).unwrap_err());
+            assert!(told.contains(problem), "{told}");
+        }
+    }
+
+    #[test]
+    fn a_secret_in_the_place_of_a_reference_is_not_quoted() {
+        for secret in ["hunter2", "hunter2:x", "user:hunter2", "env:", "postgresql://u:hunter2@h"] {
+            let told = format!("{:#}", reference(secret).unwrap_err());
+            assert!(
+                told.contains("env:NAME") && !told.contains("hunter2") && !told.contains("user"),
+                "{told}"
+            );
+        }
+        assert!(reference("env:TOKEN").is_ok() && reference("file:/run/token").is_ok());
+    }
+
+    #[test]
+    fn a_deserializers_words_become_ours() {
+        for (detail, told) in [
+            (
+                "field `exclude[1]`: invalid type: string \"hunter2\", expected u64",
+                "configuration.exclude[1]: expected u64",
+            ),
+            (
+                "field `rot`: unknown field `rot`, expected `root` or `only`",
+                "configuration: unknown field `rot`; did you mean `root`?",
+            ),
+            ("missing field `root`", "configuration.root: is missing"),
+            ("field `credential`: leave it out", "credential: leave it out"),
+            ("odd", "configuration: odd"),
+        ] {
+            let error = ConnectorError::Configuration { kind: "x", detail: detail.into() };
+            assert_eq!(by_field(&error), told);
+        }
+    }
+
+    #[test]
+    fn a_shown_definition_can_be_given_back_and_a_name_stays() {
+        let value = json!({
+            "name": "a", "kind": "filesystem", "node_group": "eu", "configuration": {"root": "/srv"},
+            "concurrency_limit": null, "created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z",
+        });
+        assert_eq!(from_value(value.clone(), Some("a")).unwrap().concurrency_limit, None);
+        let told = from_value(value, Some("b")).unwrap_err().to_string();
+        assert!(told.contains("datasource b: name: the file says `a`"), "{told}");
+    }
+}

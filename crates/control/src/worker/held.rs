@@ -1,0 +1,157 @@
+//! The packets a session holds, and how they are told to end: all of them, because the worker stops or has
+//! lost its lease, or those of one job, because the job stops.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use domesday_model::{ClaimId, JobId, ProcessId};
+use domesday_scheduler::ScanCore;
+use domesday_store::{Claim, Load, Store, StoreError, WorkPacket};
+
+use crate::lease::Duty;
+use crate::metrics::Metrics;
+use crate::progress::Progress;
+use crate::stop::{Stop, StopSignal};
+
+pub(super) struct Held {
+    /// By claim: a task that was given back may be claimed again before the last packet of it is forgotten.
+    packets: Mutex<HashMap<ClaimId, (JobId, StopSignal)>>,
+    /// Claim no more; what is held goes on.
+    closing: StopSignal,
+    /// Everything ends.
+    halted: AtomicBool,
+    /// And nothing of it can be given back: the lease is gone.
+    lost: StopSignal,
+    metrics: Arc<Metrics>,
+}
+
+impl Held {
+    pub fn new(metrics: Arc<Metrics>) -> Held {
+        let ((closing, _), (lost, _)) = (StopSignal::new(), StopSignal::new());
+        Held { packets: Mutex::default(), closing, halted: false.into(), lost, metrics }
+    }
+
+    /// Takes a packet up; what tells it to end.
+    pub fn take(&self, packet: &WorkPacket) -> Stop {
+        let (signal, stop) = StopSignal::new();
+        let mut packets = self.lock();
+        packets.insert(packet.claim.claim, (packet.job, signal.clone()));
+        self.metrics.packets_in_flight.set(packets.len() as u64);
+        drop(packets);
+        // After the packet is in: whoever halts sees it there, or is seen here.
+        if self.halted.load(Ordering::SeqCst) {
+            signal.stop();
+        }
+        stop
+    }
+
+    pub fn let_go(&self, claim: &Claim) {
+        let mut packets = self.lock();
+        packets.remove(&claim.claim);
+        self.metrics.packets_in_flight.set(packets.len() as u64);
+    }
+
+    pub fn close(&self) {
+        self.closing.stop();
+    }
+
+    pub fn closing(&self) -> Stop {
+        self.closing.listen()
+    }
+
+    pub fn halt(&self) {
+        self.halted.store(true, Ordering::SeqCst);
+        self.close();
+        self.lock().values().for_each(|(_, signal)| signal.stop());
+    }
+
+    /// Ends everything: the lease is gone, and what is held is someone else's.
+    pub fn lose(&self) {
+        self.lost.stop();
+        self.halt();
+    }
+
+    pub fn is_lost(&self) -> bool {
+        self.lost.is_asked()
+    }
+
+    /// What a call of the book gives, unless the lease is lost first: then nobody waits for it any more.
+    pub async fn unless_lost<T>(
+        &self,
+        call: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        let mut lost = self.lost.listen();
+        tokio::select! {
+            answer = call => answer,
+            () = lost.asked() => Err(StoreError::Stopped),
+        }
+    }
+
+    fn jobs(&self) -> BTreeSet<JobId> {
+        self.lock().values().map(|(job, _)| *job).collect()
+    }
+
+    fn end_jobs(&self, jobs: &[JobId]) {
+        for (job, signal) in self.lock().values() {
+            if jobs.contains(job) {
+                signal.stop();
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<ClaimId, (JobId, StopSignal)>> {
+        self.packets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What a worker does with each heartbeat: tells its load, and learns which of its jobs stop.
+pub(super) struct WorkerDuty {
+    held: Arc<Held>,
+    core: Arc<ScanCore>,
+    progress: Arc<Progress>,
+    /// When the load was last told, and objects and bytes then.
+    last: Mutex<(Instant, u64, u64)>,
+}
+
+impl WorkerDuty {
+    pub fn new(held: Arc<Held>, core: Arc<ScanCore>, progress: Arc<Progress>) -> WorkerDuty {
+        let last = (Instant::now(), progress.snapshot().objects_done, core.metrics().bytes_scanned);
+        WorkerDuty { held, core, progress, last: Mutex::new(last) }
+    }
+}
+
+#[async_trait]
+impl Duty for WorkerDuty {
+    fn load(&self) -> Load {
+        let progress = self.progress.snapshot();
+        let (objects, bytes) = (progress.objects_done, self.core.metrics().bytes_scanned);
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let elapsed = last.0.elapsed();
+        let load = Load {
+            running: u32::try_from(self.held.lock().len()).unwrap_or(u32::MAX),
+            objects,
+            bytes,
+            findings: progress.findings,
+            objects_per_second: rate(objects.saturating_sub(last.1), elapsed),
+            bytes_per_second: rate(bytes.saturating_sub(last.2), elapsed),
+        };
+        *last = (Instant::now(), objects, bytes);
+        load
+    }
+
+    async fn beat(&self, store: &dyn Store, _: ProcessId) -> Result<(), StoreError> {
+        let jobs = self.held.jobs();
+        if !jobs.is_empty() {
+            let stopping = store.stopping_jobs(jobs.into_iter().collect()).await?;
+            self.held.end_jobs(&stopping);
+        }
+        Ok(())
+    }
+}
+
+fn rate(count: u64, elapsed: Duration) -> u64 {
+    (count as f64 / elapsed.as_secs_f64().max(0.001)) as u64
+}

@@ -1,0 +1,200 @@
+//! One packet from its claim to its end: run, and completed, given back or dropped.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use domesday_connector::ConnectorError;
+use domesday_model::TaskType;
+use domesday_store::{Claim, GiveBack, StoreError, WorkPacket};
+use tokio::task::JoinSet;
+
+use super::session::Session;
+use super::{classify, enumerate};
+use crate::ControlError;
+use crate::stop::Stop;
+
+/// A task that failed this often fails for good.
+const FAILURES_MAX: u32 = 5;
+/// The first wait before a failed task is tried again; doubled each time.
+const RETRY_BASE: Duration = Duration::from_millis(500);
+
+/// Why a packet was not finished.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum PacketError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The worker or the job stops; the task goes back as it was.
+    #[error("stopped")]
+    Stopped,
+    /// May work next time.
+    #[error("{0}")]
+    Retry(String),
+    /// Will not.
+    #[error("{0}")]
+    Permanent(String),
+}
+
+impl From<ConnectorError> for PacketError {
+    fn from(error: ConnectorError) -> PacketError {
+        match error.is_retryable() {
+            true => PacketError::Retry(error.to_string()),
+            false => PacketError::Permanent(error.to_string()),
+        }
+    }
+}
+
+impl Session {
+    pub(super) async fn run_packet(self: Arc<Self>, packet: WorkPacket) -> Result<(), ControlError> {
+        let halt = self.held.take(&packet);
+        let ran = match packet.task_type {
+            TaskType::DiscoveryEnumerate => self.run_enumeration(&packet, halt.clone()).await,
+            TaskType::Classification => self.run_classification(&packet, halt.clone()).await,
+        };
+        let ended = match ran {
+            Ok(()) => {
+                self.worker.metrics.tasks_completed.of(packet.task_type).add(1);
+                Ok(())
+            }
+            Err(error) => self.give_back(&packet, error, &halt).await,
+        };
+        self.held.let_go(&packet.claim);
+        ended
+    }
+
+    /// Listing blocks; it runs on a thread of its own, whatever the connector does there.
+    async fn run_enumeration(self: &Arc<Self>, packet: &WorkPacket, halt: Stop) -> Result<(), PacketError> {
+        let (session, packet) = (Arc::clone(self), packet.clone());
+        let runtime = tokio::runtime::Handle::current();
+        let listing = move || runtime.block_on(enumerate::enumerate(&session, &packet, halt));
+        match tokio::task::spawn_blocking(listing).await {
+            Ok(listed) => listed,
+            // Without the panic's own words, which may quote what was read.
+            Err(_) => Err(PacketError::Retry("listing panicked".into())),
+        }
+    }
+
+    /// In a set of its own, so that it ends with whoever waits for it, and a panic becomes an error.
+    async fn run_classification(
+        self: &Arc<Self>,
+        packet: &WorkPacket,
+        halt: Stop,
+    ) -> Result<(), PacketError> {
+        let (session, packet) = (Arc::clone(self), packet.clone());
+        let mut alone = JoinSet::new();
+        alone.spawn(async move { classify::classify(&session, &packet, halt).await });
+        match alone.join_next().await {
+            Some(Ok(classified)) => classified,
+            _ => Err(PacketError::Retry("classification panicked".into())),
+        }
+    }
+
+    /// Ends a packet that was not finished, as far as it is still this worker's to end.
+    async fn give_back(
+        &self,
+        packet: &WorkPacket,
+        error: PacketError,
+        halt: &Stop,
+    ) -> Result<(), ControlError> {
+        let claim = &packet.claim;
+        let how = match error {
+            PacketError::Store(error) if error.is_lost() => {
+                self.refused(packet);
+                return Ok(());
+            }
+            _ if self.held.is_lost() => {
+                tracing::warn!(worker_id = %self.id, job_id = %packet.job, task_id = %claim.task, "packet dropped with the lease");
+                return Ok(());
+            }
+            PacketError::Stopped => GiveBack::Returned,
+            PacketError::Store(error) if error.is_retryable() && halt.is_asked() => {
+                tracing::debug!(task_id = %claim.task, %error, "returned");
+                GiveBack::Returned
+            }
+            PacketError::Permanent(error) => GiveBack::Failed { error },
+            // What the book refuses of one task it may take of another; if not, it refuses this, too.
+            PacketError::Store(error @ (StoreError::Refused(_) | StoreError::Damaged(_))) => {
+                GiveBack::Failed { error: error.to_string() }
+            }
+            PacketError::Store(error)
+                if !error.is_retryable() && !matches!(error, StoreError::Gap { .. }) =>
+            {
+                return Err(error.into());
+            }
+            PacketError::Store(_) | PacketError::Retry(_) if packet.failures + 1 >= FAILURES_MAX => {
+                GiveBack::Failed { error: error.to_string() }
+            }
+            PacketError::Store(_) | PacketError::Retry(_) => {
+                GiveBack::Retry { error: error.to_string(), after: back_off(claim, packet.failures) }
+            }
+        };
+        self.count(packet, &how);
+        self.send_back(packet, how).await
+    }
+
+    /// Until it is known to be back: a claim that nobody works on would be kept alive by this process's own
+    /// lease.
+    async fn send_back(&self, packet: &WorkPacket, how: GiveBack) -> Result<(), ControlError> {
+        let mut tries = 0;
+        loop {
+            let call = self.store().give_back(&packet.claim, how.clone());
+            match self.held.unless_lost(call).await {
+                Err(error) if error.is_lost() => {
+                    // Refused, or done the first time and its answer lost.
+                    if tries == 0 {
+                        self.refused(packet);
+                    }
+                    return Ok(());
+                }
+                Err(error) if self.held.is_lost() => {
+                    tracing::warn!(worker_id = %self.id, task_id = %packet.claim.task, %error, "not given back; the lease is lost");
+                    return Ok(());
+                }
+                Err(error) if error.is_retryable() && tries < FAILURES_MAX => {
+                    self.worker.metrics.retries.add(1);
+                    tokio::time::sleep(back_off(&packet.claim, tries)).await;
+                    tries += 1;
+                }
+                given => return Ok(given?),
+            }
+        }
+    }
+
+    fn refused(&self, packet: &WorkPacket) {
+        self.worker.metrics.writes_refused.add(1);
+        tracing::warn!(
+            worker_id = %self.id, job_id = %packet.job, task_id = %packet.claim.task,
+            "claim lost; results refused"
+        );
+    }
+
+    fn count(&self, packet: &WorkPacket, how: &GiveBack) {
+        let metrics = &self.worker.metrics;
+        let (worker_id, job_id, task_id) = (self.id, packet.job, packet.claim.task);
+        match how {
+            GiveBack::Returned => {
+                metrics.tasks_returned.of(packet.task_type).add(1);
+                tracing::info!(%worker_id, %job_id, %task_id, "task returned");
+            }
+            GiveBack::Retry { error, after } => {
+                metrics.tasks_retried.of(packet.task_type).add(1);
+                tracing::warn!(%worker_id, %job_id, %task_id, error, ?after, "task failed; to be tried again");
+                if packet.task_type == TaskType::Classification {
+                    self.classification.retried.store(true, Ordering::Relaxed);
+                } else {
+                    self.enumeration.retried.store(true, Ordering::Relaxed);
+                }
+            }
+            GiveBack::Failed { error } => {
+                metrics.tasks_failed.of(packet.task_type).add(1);
+                tracing::error!(%worker_id, %job_id, %task_id, error, "task failed");
+            }
+        }
+    }
+}
+
+/// Exponential, with a jitter that needs no randomness of its own: claims are random already.
+fn back_off(claim: &Claim, failures: u32) -> Duration {
+    let wait = RETRY_BASE * 2u32.saturating_pow(failures.min(FAILURES_MAX));
+    wait + wait.mul_f64((claim.claim.0.rem_euclid(100)) as f64 / 200.0)
+}

@@ -1,0 +1,351 @@
+//! One session of a worker: from the lease it begins with to the lease it ends with. Claims tasks of both
+//! types in batches, runs them, and ends with everything it held done, given back or dropped.
+//!
+//! Crash argument: a session that lost its lease drops what it holds. Nothing of it is awaited by the next
+//! one, and what still comes late is refused by the fence. Tasks whose claim this process never heard of (the
+//! answer was lost) would be kept alive by its own lease: then the session finishes what it has and ends,
+//! and the reaper returns them.
+
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use domesday_model::{ProcessId, TaskType};
+use domesday_store::{Process, Role, Store, StoreError};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use super::completer::{Completer, completing};
+use super::held::{Held, WorkerDuty};
+use super::window::Window;
+use super::{Worker, WorkerConfig};
+use crate::ControlError;
+use crate::backoff::{Backoff, jitter};
+use crate::lease::{Lease, Terms};
+use crate::stop::Stop;
+
+/// The first wait before looking again for tasks that become ready by time alone; doubled each time.
+const POLL_MIN: Duration = Duration::from_secs(1);
+/// The longest such wait.
+const POLL_MAX: Duration = Duration::from_secs(15);
+/// A claim that brought nothing is not repeated for a multiple of the time it took, up to this.
+const QUIET_MAX: Duration = Duration::from_millis(250);
+/// That multiple is doubled with each such claim in a row, so often at most.
+const QUIET_DOUBLINGS_MAX: u32 = 6;
+
+/// How a session ended, when nothing is wrong.
+pub(super) enum Ended {
+    /// The worker was asked to stop.
+    Asked,
+    /// The next one is to begin.
+    Renewed,
+}
+
+pub(super) struct Session {
+    pub worker: Arc<Worker>,
+    pub id: ProcessId,
+    pub held: Arc<Held>,
+    pub completer: Completer,
+    pub enumeration: Flow,
+    pub classification: Flow,
+}
+
+/// How packets of one type come and go.
+pub(super) struct Flow {
+    pub window: Mutex<Window>,
+    /// Packets in the scan core.
+    pub ready: AtomicUsize,
+    /// The last claim brought as much as was asked for: there is more.
+    pub more: AtomicBool,
+    /// A task was given back to be tried later.
+    pub retried: AtomicBool,
+}
+
+impl Session {
+    /// Runs one session; every packet of it has ended when this returns.
+    pub async fn run(worker: &Arc<Worker>, stop: &mut Stop) -> Result<Ended, ControlError> {
+        let config = &worker.config;
+        worker.metrics.set_lease(config.lease);
+        let held = Arc::new(Held::new(Arc::clone(&worker.metrics)));
+        let duty = WorkerDuty::new(Arc::clone(&held), Arc::clone(&worker.core), Arc::clone(&worker.progress));
+        let metrics = Arc::clone(&worker.metrics);
+        let begun = Lease::begin(&worker.book, terms(config, worker), Arc::new(duty), metrics, stop);
+        let Some(lease) = begun.await? else { return Ok(Ended::Asked) };
+        worker.metrics.sessions.add(1);
+        tracing::info!(worker_id = %lease.id, node_group = config.node_group, "session begun");
+        let (completer, completions) = Completer::new();
+        let session = Arc::new(Session {
+            worker: Arc::clone(worker),
+            id: lease.id,
+            held,
+            completer,
+            enumeration: Flow::new(worker, TaskType::DiscoveryEnumerate),
+            classification: Flow::new(worker, TaskType::Classification),
+        });
+        let work = async {
+            let enumerate = session.serve(TaskType::DiscoveryEnumerate);
+            let classify = session.serve(TaskType::Classification);
+            let (enumerated, classified) = tokio::join!(enumerate, classify);
+            enumerated.and(classified)
+        };
+        let watch = async {
+            let why = tokio::select! {
+                () = stop.asked() => None,
+                error = lease.lost() => Some(error),
+            };
+            match &why {
+                None => session.held.halt(),
+                Some(_) => session.held.lose(),
+            }
+            why
+        };
+        let served = {
+            let (mut work, completing) = (pin!(work), completing(&session, completions));
+            let mut work = pin!(async {
+                tokio::select! {
+                    served = &mut work => served,
+                    () = completing => Ok(()),
+                }
+            });
+            tokio::select! {
+                served = &mut work => served,
+                why = watch => {
+                    let served = work.await;
+                    why.map_or(served, Err)
+                }
+            }
+        };
+        tracing::info!(worker_id = %lease.id, "session ended");
+        lease.end().await;
+        served?;
+        Ok(if stop.is_asked() { Ended::Asked } else { Ended::Renewed })
+    }
+
+    pub fn store(&self) -> &dyn Store {
+        self.worker.store().as_ref()
+    }
+
+    pub fn config(&self) -> &WorkerConfig {
+        &self.worker.config
+    }
+
+    fn flow(&self, task_type: TaskType) -> &Flow {
+        match task_type {
+            TaskType::DiscoveryEnumerate => &self.enumeration,
+            TaskType::Classification => &self.classification,
+        }
+    }
+
+    /// Calls the book until it answers: an outage is waited out, for as long as the lease may be held. After
+    /// that it is the call, not the book. Only for calls that do no harm when they are repeated.
+    pub async fn ask<T, F>(&self, halt: &Stop, mut call: impl FnMut() -> F) -> Result<T, StoreError>
+    where
+        F: Future<Output = Result<T, StoreError>>,
+    {
+        let (begun, mut backoff, mut halt) = (Instant::now(), Backoff::default(), halt.clone());
+        loop {
+            let error = match self.held.unless_lost(call()).await {
+                Err(error) if error.is_retryable() => error,
+                answer => return answer,
+            };
+            self.worker.metrics.store_errors.add(1);
+            let is_over = halt.is_asked() || self.held.is_lost() || begun.elapsed() >= self.config().lease;
+            if is_over || !self.config().is_patient {
+                return Err(error);
+            }
+            if backoff.is_worth_a_line() {
+                tracing::warn!(worker_id = %self.id, %error, "the book does not answer; trying again");
+            }
+            self.worker.metrics.retries.add(1);
+            tokio::select! {
+                () = halt.asked() => {}
+                () = tokio::time::sleep(backoff.next()) => {}
+            }
+        }
+    }
+
+    /// Claims and runs tasks of one type until closed. A failure ends the other type, too; either way every
+    /// packet has been given back, dropped or done when this returns.
+    async fn serve(self: &Arc<Self>, task_type: TaskType) -> Result<(), ControlError> {
+        let mut running = JoinSet::new();
+        let mut served = self.claim_and_run(task_type, &mut running).await;
+        if served.is_err() {
+            self.held.halt();
+        }
+        while let Some(ended) = running.join_next().await {
+            let ended = joined(ended);
+            if ended.is_err() {
+                self.held.halt();
+            }
+            served = served.and(ended);
+        }
+        served
+    }
+
+    /// As many tasks at once as the window allows. The next claim is under way while packets run.
+    async fn claim_and_run(
+        self: &Arc<Self>,
+        task_type: TaskType,
+        running: &mut JoinSet<Result<(), ControlError>>,
+    ) -> Result<(), ControlError> {
+        let flow = self.flow(task_type);
+        let mut closing = self.held.closing();
+        let mut changes = self.store().changes();
+        let (mut looks, mut outage) = (Looks::default(), Backoff::default());
+        while !closing.is_asked() {
+            changes.mark_unchanged();
+            let room = flow.room(running.len());
+            if room > 0 {
+                let asked_at = Instant::now();
+                let group = &self.config().node_group;
+                let claim = self.store().claim_tasks(self.id, group, task_type, room as u32);
+                match self.held.unless_lost(claim).await {
+                    Ok(packets) => {
+                        outage.reset();
+                        looks.brought(packets.len(), asked_at.elapsed());
+                        flow.claimed(packets.len(), room, task_type);
+                        self.worker.metrics.tasks_claimed.of(task_type).add(packets.len() as u64);
+                        for packet in packets {
+                            running.spawn(Arc::clone(self).run_packet(packet));
+                        }
+                    }
+                    // Some of the book's tasks may be this session's, and nobody will ever work on them.
+                    Err(StoreError::CommitUnknown(error)) if self.config().is_patient => {
+                        tracing::warn!(worker_id = %self.id, error, "the answer to a claim was lost");
+                        self.worker.metrics.store_errors.add(1);
+                        self.held.close();
+                        break;
+                    }
+                    Err(error) if error.is_retryable() && self.config().is_patient => {
+                        self.worker.metrics.store_errors.add(1);
+                        if outage.is_worth_a_line() {
+                            tracing::warn!(worker_id = %self.id, %error, "cannot claim; trying again");
+                        }
+                        looks.failed(outage.next());
+                    }
+                    Err(_) if self.held.is_lost() => break,
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            if flow.retried.swap(false, Ordering::Relaxed) {
+                looks.poll = POLL_MIN;
+            }
+            let wants = flow.room(running.len()) > 0;
+            tokio::select! {
+                () = closing.asked() => {}
+                Some(ended) = running.join_next() => joined(ended)?,
+                () = looks.change(&mut changes), if wants => {}
+                () = looks.time(), if wants => looks.polled(),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Flow {
+    fn new(worker: &Worker, task_type: TaskType) -> Flow {
+        Flow {
+            window: Mutex::new(Window::new(worker.limits(task_type))),
+            ready: AtomicUsize::new(0),
+            more: AtomicBool::new(false),
+            retried: AtomicBool::new(false),
+        }
+    }
+
+    fn room(&self, held: usize) -> usize {
+        self.lock().room(held)
+    }
+
+    /// A claim was answered. Listing waits for the book more than for anything else: while there is more to
+    /// list, more is listed at once.
+    fn claimed(&self, count: usize, room: usize, task_type: TaskType) {
+        let more = count == room;
+        self.more.store(more, Ordering::Relaxed);
+        if task_type == TaskType::DiscoveryEnumerate {
+            let mut window = self.lock();
+            if more { window.grow() } else { window.reset() }
+        }
+    }
+
+    /// A packet has left the scan core, where `slots` run at once. Whether that was short of packets, and the
+    /// size of the window now.
+    pub fn left_core(&self, slots: usize) -> (bool, usize) {
+        let left = self.ready.fetch_sub(1, Ordering::Relaxed) - 1;
+        let mut window = self.lock();
+        let starved = window.ended(left, slots, self.more.load(Ordering::Relaxed));
+        (starved, window.size())
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Window> {
+        self.window.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// When to look for tasks again.
+struct Looks {
+    /// Claims in a row that brought nothing.
+    empty: u32,
+    /// No earlier than this, whatever changes.
+    quiet_until: Instant,
+    /// And no later than so long from now, for tasks that become ready by time alone.
+    poll: Duration,
+}
+
+impl Default for Looks {
+    fn default() -> Self {
+        Looks { empty: 0, quiet_until: Instant::now(), poll: POLL_MIN }
+    }
+}
+
+impl Looks {
+    fn brought(&mut self, count: usize, took: Duration) {
+        if count > 0 {
+            *self = Looks::default();
+            return;
+        }
+        // What a process writes wakes it, too: asking as often as it writes would cost as much as writing.
+        let quiet = took.saturating_mul(2u32.pow(self.empty.min(QUIET_DOUBLINGS_MAX))).min(QUIET_MAX);
+        self.quiet_until = Instant::now() + quiet;
+        self.empty = self.empty.saturating_add(1);
+    }
+
+    fn failed(&mut self, wait: Duration) {
+        self.quiet_until = Instant::now() + wait;
+        self.poll = wait;
+    }
+
+    /// Something changed, and it is time to look.
+    async fn change(&self, changes: &mut tokio::sync::watch::Receiver<u64>) {
+        if changes.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+        tokio::time::sleep_until(self.quiet_until).await;
+    }
+
+    /// It is time to look, although nothing was heard.
+    async fn time(&self) {
+        tokio::time::sleep(jitter(self.poll)).await;
+    }
+
+    fn polled(&mut self) {
+        self.poll = (self.poll * 2).clamp(POLL_MIN, POLL_MAX);
+    }
+}
+
+fn terms(config: &WorkerConfig, worker: &Worker) -> Terms {
+    let mut process = Process::new(ProcessId([0; 16]), Role::Worker, config.node_group.clone());
+    process.profile = config.profile.clone();
+    Terms { process, lease: config.lease, is_patient: config.is_patient, new_id: Arc::clone(&worker.new_id) }
+}
+
+fn joined(ended: Result<Result<(), ControlError>, tokio::task::JoinError>) -> Result<(), ControlError> {
+    match ended {
+        Ok(outcome) => outcome,
+        // The packet's claim is still held; the task deadline returns it.
+        Err(error) => {
+            tracing::error!(%error, "a packet ended abnormally");
+            Ok(())
+        }
+    }
+}
