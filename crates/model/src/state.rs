@@ -4,7 +4,7 @@
 use std::fmt;
 
 /// A change of state that the machine does not have.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 #[error("a {machine} cannot go from {from} to {to}")]
 pub struct IllegalTransition {
     pub machine: &'static str,

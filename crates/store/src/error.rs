@@ -2,7 +2,7 @@
 
 use domesday_model::{IllegalTransition, JobId, TaskId};
 
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum StoreError {
     /// The claim is gone: reaped, cancelled, or completed by someone else. Nothing was written; stop
     /// working on the task.

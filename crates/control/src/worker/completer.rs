@@ -87,7 +87,7 @@ async fn complete(session: &Session, mut group: Vec<Request>) {
         let call = session.store().complete_classifications(completions);
         let answers = match session.held.unless_lost(call).await {
             Ok(answers) => answers,
-            Err(error) => group.iter().map(|_| Err(like(&error))).collect(),
+            Err(error) => group.iter().map(|_| Err(error.clone())).collect(),
         };
         let answers = read_back(session, &group, answers).await;
         let mut again = Vec::new();
@@ -137,23 +137,10 @@ async fn read_back(session: &Session, group: &[Request], mut answers: Vec<Answer
             for index in unclear {
                 answers[index] = Err(match error.is_retryable() {
                     true => StoreError::CommitUnknown(error.to_string()),
-                    false => like(&error),
+                    false => error.clone(),
                 });
             }
         }
     }
     answers
-}
-
-/// The same error once more: it is everyone's who was in the call.
-fn like(error: &StoreError) -> StoreError {
-    match error {
-        StoreError::CommitUnknown(text) => StoreError::CommitUnknown(text.clone()),
-        StoreError::Backend(text) => StoreError::Backend(text.clone()),
-        StoreError::DiskFull => StoreError::DiskFull,
-        StoreError::Stopped => StoreError::Stopped,
-        StoreError::ReadOnly(text) => StoreError::ReadOnly(text.clone()),
-        StoreError::Damaged(text) => StoreError::Damaged(text.clone()),
-        other => StoreError::Refused(other.to_string()),
-    }
 }
