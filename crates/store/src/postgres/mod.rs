@@ -210,19 +210,23 @@ impl PostgresStore {
 }
 
 /// What every connection is set to. No statement of the store runs long: one that does is stuck, and the
-/// verb fails and can be tried again.
+/// verb fails and can be tried again. None waits for its process either, but for a round trip: one that is cut
+/// off or suspended in the middle of a verb must not keep what it locked from those who take over.
 ///
 /// A plan is kept for as long as its connection lives, and is made when the fleet idles and the tables are
 /// empty. So it must be right for many rows whatever it is made for: an index rather than a walk through the
 /// table, and a look into it for each row rather than one look at all of it. Plans are small, and compiling
 /// them costs more than running them.
 fn session_settings() -> &'static str {
-    "SET statement_timeout = '60s'; SET lock_timeout = '20s'; SET idle_in_transaction_session_timeout = '60s';
+    "SET statement_timeout = '30s'; SET lock_timeout = '20s'; SET idle_in_transaction_session_timeout = '3s';
+     SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 3;
+     SET tcp_user_timeout = '10s';
      SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off;
      SET jit = off; SET timezone = 'UTC'; SET client_min_messages = warning"
 }
 
-/// What a connection apart is set to besides: its statements read much, and are planned when they do.
+/// What a connection apart is set to besides: its statements read much, and are planned when they do; it locks
+/// nothing, and whoever reads may take their time.
 fn settings_apart() -> &'static str {
-    "SET statement_timeout = 0; RESET enable_seqscan; RESET enable_hashjoin; RESET enable_mergejoin"
+    "SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0; RESET enable_seqscan; RESET enable_hashjoin; RESET enable_mergejoin"
 }
