@@ -121,27 +121,23 @@ fn against_embedded(bench: &Bench<'_>) -> Result<()> {
 }
 
 /// One single-slot worker, near the database and far from it: the time a short job takes, most of it the way down
-/// the tree, level by level; the throughput of a long one; and what remains when the way down is left out: the
-/// bytes the long job has more over the time it takes more.
+/// the tree, level by level; and the throughput of a long one.
 fn distance(bench: &Bench<'_>) -> Result<()> {
     let mut rates = Vec::new();
     for (name, distance) in [("near", Duration::ZERO), ("far", DISTANCE)] {
         let placed = bench.start(&[ONE_SLOT], distance)?;
         let (short, long) = (placed.job(ONCE)?, placed.job(OFTEN)?);
         let rate = long.bytes as f64 / long.wall.as_secs_f64();
-        let steady = (long.bytes - short.bytes) as f64 / long.wall.saturating_sub(short.wall).as_secs_f64();
         println!("worker_{name}_short_job {:.2} s", short.wall.as_secs_f64());
         println!("worker_{name}_throughput {:.1} MB/s", rate / 1e6);
-        println!("worker_{name}_steady_throughput {:.1} MB/s", steady / 1e6);
         println!(
             "worker_{name}_round_trips_per_1000_objects {:.2} round trips",
             1_000.0 * long.round_trips as f64 / long.objects as f64
         );
-        rates.push((rate, steady));
+        rates.push(rate);
     }
     let [near, far] = rates[..] else { bail!("not both were measured") };
-    println!("worker_far_share {:.1} %", 100.0 * far.0 / near.0);
-    println!("worker_far_steady_share {:.1} %", 100.0 * far.1 / near.1);
+    println!("worker_far_share {:.1} %", 100.0 * far / near);
     Ok(())
 }
 
