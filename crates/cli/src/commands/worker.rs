@@ -9,7 +9,6 @@ use domesday_scheduler::{CoreConfig, ScanCore};
 
 use super::fleet::{self, Beginning};
 use crate::args::fleet::WorkerArgs;
-use crate::book::{self, Place};
 use crate::definition::datasource::registry;
 use crate::{Exit, fingerprint};
 
@@ -35,13 +34,7 @@ pub fn run(args: &WorkerArgs) -> Result<Exit> {
 }
 
 async fn serve(args: &WorkerArgs) -> Result<Exit> {
-    let surroundings = Surroundings {
-        own_state: match book::place(&args.process.state)? {
-            Place::Fleet(_) => None,
-            Place::Embedded(folder) => Some(folder),
-        },
-        ..Surroundings::default()
-    };
+    let surroundings = Surroundings::default();
     let key = fingerprint::resolve(&surroundings.credentials, &args.fingerprint_key).await?;
     let core = args.slots.map_or_else(CoreConfig::default, |slots| CoreConfig::for_threads(slots.into()));
     let slots = core.threads;
