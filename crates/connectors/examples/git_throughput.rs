@@ -1,0 +1,141 @@
+//! How fast a repository is listed and decoded, against git itself.
+//!
+//! `cargo run --release -p domesday-connectors --example git_throughput -- <repository>`
+//!
+//! Lists everything, then decodes it with two threads in the order of the list, as the scan core does, and
+//! has `git cat-file --batch-all-objects --batch --unordered` do the same.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use std::{env, io, thread};
+
+use domesday_connector::Connector;
+use domesday_connectors::git::{Git, GitConfig, ObjectId};
+use domesday_model::{ObjectKey, UnitRecord};
+
+const THREADS: usize = 2;
+const ROUNDS: usize = 3;
+/// Objects that a thread takes at once, as the scan core's do.
+const TAKEN: usize = 32;
+/// Objects whose origins are looked up.
+const ORIGINS: usize = 100;
+
+fn main() -> io::Result<()> {
+    let path = env::args_os().nth(1).ok_or_else(|| io::Error::other("give the path of a repository"))?;
+    let path = PathBuf::from(path).canonicalize()?;
+    let (mut ours, mut theirs) = (Duration::MAX, Duration::MAX);
+    for _ in 0..ROUNDS {
+        let git = Git::new(GitConfig::new(path.clone()));
+        let begun = Instant::now();
+        let records = list(&git)?;
+        let listed = begun.elapsed();
+        let begun = Instant::now();
+        let bytes = decode(&git, &records)?;
+        let decoded = begun.elapsed();
+        ours = ours.min(listed + decoded);
+        let begun = Instant::now();
+        let count = cat_file(&path)?;
+        theirs = theirs.min(begun.elapsed());
+        println!(
+            "{} objects, {} MB: listed in {listed:.2?}, decoded in {decoded:.2?} by {THREADS} threads; \
+             git cat-file {:.2?} ({} MB with trees)",
+            records.len(),
+            bytes / 1_000_000,
+            begun.elapsed(),
+            count / 1_000_000,
+        );
+        origins(&git, &records)?;
+    }
+    println!(
+        "ratio {:.2} (best of {ROUNDS}: {ours:.2?} against {theirs:.2?})",
+        ours.as_secs_f64() / theirs.as_secs_f64()
+    );
+    Ok(())
+}
+
+fn list(git: &Git) -> io::Result<Vec<UnitRecord>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    runtime.block_on(async {
+        let mut listing = git.list(&ObjectKey::default(), None).await.map_err(io::Error::other)?;
+        let mut records = Vec::new();
+        loop {
+            let batch = listing.next_batch(1_000).await.map_err(io::Error::other)?;
+            if batch.is_empty() {
+                return Ok(records);
+            }
+            records.extend(batch);
+        }
+    })
+}
+
+fn decode(git: &Git, records: &[UnitRecord]) -> io::Result<u64> {
+    let (next, bytes, failed) = (AtomicUsize::new(0), AtomicU64::new(0), Mutex::new(None));
+    thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                let mut buffer = vec![0; 256 << 10];
+                loop {
+                    let from = next.fetch_add(TAKEN, Ordering::Relaxed);
+                    if from >= records.len() {
+                        return;
+                    }
+                    for record in &records[from..records.len().min(from + TAKEN)] {
+                        match read(git, record, &mut buffer) {
+                            Ok(len) => bytes.fetch_add(len, Ordering::Relaxed),
+                            Err(error) => return *failed.lock().expect("nobody panics here") = Some(error),
+                        };
+                    }
+                }
+            });
+        }
+    });
+    match failed.into_inner().expect("nobody panics here") {
+        Some(error) => Err(error),
+        None => Ok(bytes.into_inner()),
+    }
+}
+
+fn read(git: &Git, record: &UnitRecord, buffer: &mut [u8]) -> io::Result<u64> {
+    let mut opened = git.open(&ObjectKey::new(record.name.clone())).map_err(io::Error::other)?;
+    let mut len = 0;
+    loop {
+        match opened.reader.read(buffer)? {
+            0 if len == record.size => return Ok(len),
+            0 => return Err(io::Error::other("listed with another size than it has")),
+            got => len += got as u64,
+        }
+    }
+}
+
+fn cat_file(path: &Path) -> io::Result<u64> {
+    let mut child = Command::new("git")
+        .arg("-C")
+        .arg(path)
+        .args(["cat-file", "--batch-all-objects", "--batch", "--unordered"])
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let mut output = child.stdout.take().expect("its output was asked for");
+    let (mut buffer, mut bytes) = (vec![0; 1 << 20], 0);
+    loop {
+        match output.read(&mut buffer)? {
+            0 => break,
+            got => bytes += got as u64,
+        }
+    }
+    child.wait()?;
+    Ok(bytes)
+}
+
+fn origins(git: &Git, records: &[UnitRecord]) -> io::Result<()> {
+    let every = (records.len() / ORIGINS).max(1);
+    let ids: Vec<ObjectId> =
+        records.iter().step_by(every).filter_map(|record| ObjectId::from_hex(&record.name)).collect();
+    let begun = Instant::now();
+    let found = git.origins(&ids).map_err(io::Error::other)?;
+    println!("origins of {} of {} objects in {:.2?}", found.len(), ids.len(), begun.elapsed());
+    Ok(())
+}
