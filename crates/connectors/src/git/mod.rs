@@ -16,6 +16,7 @@ mod listing;
 mod origin;
 mod parse;
 mod refs;
+pub mod remote;
 mod repository;
 mod select;
 mod staged;

@@ -49,27 +49,30 @@ impl Repository {
         }
     }
 
-    /// The commit that `name` means: an id, a reference, or one of these with `~` or `^` behind it.
+    /// What `name` means: an id or a reference; a commit, if `~` or `^` follow.
     pub fn resolve(&self, name: &str) -> Result<ObjectId, GitError> {
         let wrong = |detail: &str| GitError::Configuration(format!("`{name}`: {detail}"));
         let (base, steps) = name.split_at(name.find(['~', '^']).unwrap_or(name.len()));
-        let id = match ObjectId::from_hex(base.as_bytes()) {
+        let named = match ObjectId::from_hex(base.as_bytes()) {
             Some(id) => id,
             None => self.named(base)?.ok_or_else(|| {
                 wrong("no such reference; give a branch, a tag, a reference's whole name, or a whole id")
             })?,
         };
-        let (_, mut id, kind) = self.peel(&id)?;
+        let (_, mut commit, kind) = self.peel(&named)?;
         if kind != ObjectKind::Commit {
             return Err(wrong("not a commit"));
         }
+        if steps.is_empty() {
+            return Ok(named);
+        }
         for step in Step::parse(steps).ok_or_else(|| wrong("only `~` and `^` with a number may follow"))? {
             for _ in 0..step.times {
-                let parent = self.commit(&id, |commit| commit.parents.get(step.parent).copied())?.flatten();
-                id = parent.ok_or_else(|| wrong("has no such parent here"))?;
+                let parent = self.commit(&commit, |commit| commit.parents.get(step.parent).copied())?;
+                commit = parent.flatten().ok_or_else(|| wrong("has no such parent here"))?;
             }
         }
-        Ok(id)
+        Ok(commit)
     }
 
     fn named(&self, name: &str) -> Result<Option<ObjectId>, GitError> {

@@ -26,6 +26,9 @@ const FEW_MAX: usize = 100_000;
 /// repository can have more paths than anybody could go through.
 const TREE_PATHS_MAX: usize = 16_000_000;
 
+/// Bytes of a path, at most, where conditions look at paths; no system that git runs on has longer ones.
+const PATH_LEN_MAX: usize = 8_192;
+
 /// Ids, by their first half.
 type IdSet = HashSet<u128>;
 
@@ -165,14 +168,15 @@ impl Walk<'_> {
     fn commits(&mut self, tips: &[ObjectId], not: &[ObjectId]) -> Result<Vec<ObjectId>, GitError> {
         let mut excluded = IdSet::new();
         let mut borders = Vec::new();
-        let mut pending = not.to_vec();
+        let mut pending = Vec::new();
+        for id in not {
+            let (_, commit, _) = self.repository.peel(id)?;
+            borders.extend(self.repository.commit(&commit, |commit| commit.tree)?);
+            pending.push(commit);
+        }
         while let Some(id) = pending.pop() {
             if excluded.insert(id.short()) {
-                let tree = self.repository.commit(&id, |commit| {
-                    pending.extend(&commit.parents);
-                    commit.tree
-                })?;
-                borders.extend(tree.filter(|_| not.contains(&id)));
+                self.repository.commit(&id, |commit| pending.extend(&commit.parents))?;
             }
         }
         for tip in tips {
@@ -319,6 +323,10 @@ impl Conditions {
                     path.push(b'/');
                 }
                 path.extend_from_slice(entry.name);
+                if path.len() > PATH_LEN_MAX {
+                    let detail = format!("it is at a path of more than {PATH_LEN_MAX} bytes");
+                    return Err(GitError::corrupt(format!("tree {tree}"), detail));
+                }
                 let is_folder = entry.kind == EntryKind::Tree;
                 let is_excluded = matches(&self.exclude, &path, is_folder);
                 let is_inside =
