@@ -110,8 +110,11 @@ impl GitConfig {
 /// `a..b`, in which either may be left out for `HEAD`.
 fn parse_range(range: &str) -> Option<(&str, &str)> {
     let (from, to) = range.split_once("..")?;
-    let or_head = |name| if name == "" { "HEAD" } else { name };
     (!to.starts_with('.') && range != "..").then_some((or_head(from), or_head(to)))
+}
+
+fn or_head(name: &str) -> &str {
+    if name.is_empty() { "HEAD" } else { name }
 }
 
 #[cfg(test)]

@@ -72,7 +72,10 @@ impl MirrorCache {
             self.make(&key, url, token)?;
         }
         // Written to so that its time is that of the last use.
-        (&in_use).write_all(b".").and_then(|()| in_use.set_len(0)).map_err(|error| GitError::io(&path, error))?;
+        (&in_use)
+            .write_all(b".")
+            .and_then(|()| in_use.set_len(0))
+            .map_err(|error| GitError::io(&path, error))?;
         self.evict(&key)?;
         Ok(Mirror { path, _in_use: in_use })
     }
@@ -91,8 +94,15 @@ impl MirrorCache {
     }
 
     fn update(&self, path: &Path, url: &RemoteUrl, token: Option<&Token>) -> Result<(), GitError> {
-        let fetch =
-            ["fetch", "--quiet", "--prune", "--no-write-fetch-head", "--no-recurse-submodules", "--force", "--"];
+        let fetch = [
+            "fetch",
+            "--quiet",
+            "--prune",
+            "--no-write-fetch-head",
+            "--no-recurse-submodules",
+            "--force",
+            "--",
+        ];
         run::git(&fetch, url, token, path, &self.limits())
     }
 
@@ -109,7 +119,11 @@ impl MirrorCache {
                 && let Some(key) = path.file_stem().and_then(|stem| stem.to_str())
             {
                 let used = fs::metadata(self.path(key, "lock")).and_then(|lock| lock.modified());
-                mirrors.push((used.unwrap_or(SystemTime::UNIX_EPOCH), key.to_owned(), folder_bytes(&path, 0)));
+                mirrors.push((
+                    used.unwrap_or(SystemTime::UNIX_EPOCH),
+                    key.to_owned(),
+                    folder_bytes(&path, 0),
+                ));
             }
         }
         let mut total: u64 = mirrors.iter().map(|(_, _, bytes)| bytes).sum();

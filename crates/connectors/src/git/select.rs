@@ -190,7 +190,9 @@ impl Walk<'_> {
             match kind {
                 ObjectKind::Commit => pending.push(id),
                 ObjectKind::Tree => self.roots.push(id),
-                _ => drop(self.choose(id, kind)),
+                ObjectKind::Blob | ObjectKind::Tag => {
+                    self.choose(id, kind);
+                }
             }
         }
         while let Some(id) = pending.pop() {
@@ -227,7 +229,7 @@ impl Walk<'_> {
                 match entry.kind {
                     EntryKind::Tree if self.seen.insert(entry.id.short()) => pending.push(entry.id),
                     EntryKind::Blob => {
-                        drop(choose(&mut self.seen, &mut self.few, entry.id, ObjectKind::Blob))
+                        choose(&mut self.seen, &mut self.few, entry.id, ObjectKind::Blob);
                     }
                     _ => {}
                 }
@@ -251,7 +253,7 @@ impl Walk<'_> {
         staged::each_entry(self.repository, |kind, id, _| {
             match kind {
                 EntryKind::Blob if !committed.contains(&id.short()) => {
-                    drop(self.choose(id, ObjectKind::Blob))
+                    self.choose(id, ObjectKind::Blob);
                 }
                 // A sparse index has folders that nobody changed, or that a merge brought.
                 EntryKind::Tree if !committed.contains(&id.short()) => folders.push(id),

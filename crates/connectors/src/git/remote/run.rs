@@ -27,8 +27,22 @@ const HELPER: &str = "!f() { test \"$1\" = get && \
 /// What `git` and the programs it starts need of the surroundings: to be found, to reach the network, and
 /// to use the keys of whoever runs this.
 const INHERITED: [&str; 16] = [
-    "PATH", "HOME", "USER", "LANG", "TMPDIR", "SSH_AUTH_SOCK", "http_proxy", "https_proxy", "HTTPS_PROXY",
-    "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO",
+    "PATH",
+    "HOME",
+    "USER",
+    "LANG",
+    "TMPDIR",
+    "SSH_AUTH_SOCK",
+    "http_proxy",
+    "https_proxy",
+    "HTTPS_PROXY",
+    "all_proxy",
+    "ALL_PROXY",
+    "no_proxy",
+    "NO_PROXY",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "GIT_SSL_CAINFO",
 ];
 const SETTINGS: [&str; 17] = [
     "core.hooksPath=/dev/null",

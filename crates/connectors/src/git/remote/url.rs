@@ -35,7 +35,11 @@ impl RemoteUrl {
                 Some((host, path)) if !host.contains('/') && !path.starts_with(':') && !path.is_empty() => {
                     ("ssh", host)
                 }
-                _ => return wrong("not an address of a repository; begin it with https://, ssh:// or file://"),
+                _ => {
+                    return wrong(
+                        "not an address of a repository; begin it with https://, ssh:// or file://",
+                    );
+                }
             },
         };
         let authority = rest.split('/').next().unwrap_or_default();
@@ -68,7 +72,8 @@ impl RemoteUrl {
     /// Whether a token may be sent there: not in the clear, unless it stays on this machine.
     pub(super) fn takes_token(&self) -> bool {
         let name = self.host.rsplit_once(':').map_or(self.host.as_str(), |(name, _)| name);
-        self.scheme == "https" || (self.scheme == "http" && matches!(name, "localhost" | "127.0.0.1" | "[::1]"))
+        self.scheme == "https"
+            || (self.scheme == "http" && matches!(name, "localhost" | "127.0.0.1" | "[::1]"))
     }
 }
 
@@ -89,7 +94,7 @@ mod tests {
             ("http://127.0.0.1:8080/b.git", "http://127.0.0.1:8080", true),
             ("http://example.com/b.git", "http://example.com", false),
             ("ssh://git@example.com:22/b.git", "ssh://example.com:22", false),
-            ("git@example.com:a/b.git", "ssh://example.com:a", false),
+            ("git@example.com:a/b.git", "ssh://example.com", false),
             ("file:///srv/b.git", "file://", false),
         ] {
             let parsed = RemoteUrl::parse(url).unwrap();

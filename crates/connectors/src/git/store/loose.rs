@@ -12,7 +12,7 @@ use crate::git::error::GitError;
 use crate::git::id::{HashKind, ObjectId, ObjectKind};
 
 /// Bytes of a loose object's head, at most: a kind's name, a size, and the byte that ends it.
-const HEAD_MAX: u64 = 32;
+const HEAD_MAX: usize = 32;
 
 /// A loose object's head, and its content.
 pub(super) struct Loose {
@@ -28,11 +28,11 @@ pub(super) fn path(objects: &Path, id: &ObjectId) -> PathBuf {
 
 pub(super) fn open(path: PathBuf) -> Result<Loose, GitError> {
     let file = Arc::new(StoreFile::open(path, true)?);
-    let mut content = InflateReader::new(Arc::clone(&file), 0, HEAD_MAX);
+    let mut content = InflateReader::new(Arc::clone(&file), 0, None);
     let mut head = Vec::new();
     let mut byte = [0];
     // The decompressor ends where the head does, because it is given no room beyond.
-    while (head.len() as u64) < HEAD_MAX && !head.ends_with(&[0]) {
+    while head.len() < HEAD_MAX && !head.ends_with(&[0]) {
         content
             .read_exact(&mut byte)
             .map_err(|error| file.corrupt(format!("its head cannot be read: {error}")))?;

@@ -224,7 +224,7 @@ impl ObjectStore {
             if let Content::Whole(kind) = head.content {
                 if chain.is_empty() && head.size > stream_min {
                     let start = offset + head.len as u64;
-                    let reader = InflateReader::new(Arc::clone(&pack.file), start, head.size);
+                    let reader = InflateReader::new(Arc::clone(&pack.file), start, Some(head.size));
                     return Ok(Opened::Stream { size: head.size, reader: Box::new(reader) });
                 }
                 let data = inflater(|inflater| pack.inflate(inflater, offset, &head))?;

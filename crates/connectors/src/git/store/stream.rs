@@ -3,7 +3,6 @@
 use std::io::{self, Read};
 use std::sync::Arc;
 
-use domesday_model::Reason;
 use domesday_scheduler::ObjectError;
 use flate2::{Decompress, FlushDecompress, Status};
 
@@ -22,12 +21,12 @@ pub(super) struct InflateReader {
     to: usize,
     next: u64,
     ended: bool,
-    /// Bytes that must still come; more are an error, and so are fewer.
-    left: u64,
+    /// Bytes that must still come; more are an error, and so are fewer. `None` until that is known.
+    left: Option<u64>,
 }
 
 impl InflateReader {
-    pub fn new(file: Arc<StoreFile>, offset: u64, size: u64) -> InflateReader {
+    pub fn new(file: Arc<StoreFile>, offset: u64, size: Option<u64>) -> InflateReader {
         InflateReader {
             file,
             state: Decompress::new(true),
@@ -42,7 +41,7 @@ impl InflateReader {
 
     /// Says how much must still come, once the object's own head has told it.
     pub fn expect(&mut self, size: u64) {
-        self.left = size;
+        self.left = Some(size);
     }
 
     fn inflate(&mut self, buf: &mut [u8]) -> Result<usize, GitError> {
@@ -60,14 +59,11 @@ impl InflateReader {
             let status = status.map_err(|_| self.file.corrupt("an object does not inflate"))?;
             let (taken, made) = (self.state.total_in() - before_in, self.state.total_out() - before_out);
             self.from += taken as usize;
-            self.left = self
-                .left
-                .checked_sub(made)
-                .ok_or_else(|| self.file.corrupt("an object is larger than it says"))?;
+            if let Some(left) = &mut self.left {
+                let rest = left.checked_sub(made);
+                *left = rest.ok_or_else(|| self.file.corrupt("an object is larger than it says"))?;
+            }
             match status {
-                Status::StreamEnd if self.left > 0 => {
-                    return Err(self.file.corrupt("an object is smaller than it says"));
-                }
                 Status::StreamEnd => self.ended = true,
                 _ if made == 0 && taken == 0 && self.from < self.to => {
                     return Err(self.file.corrupt("an object does not inflate"));
@@ -82,15 +78,14 @@ impl InflateReader {
 
 impl Read for InflateReader {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        if self.ended || buf.is_empty() {
-            return Ok(0);
-        }
-        self.inflate(buf).map_err(|error| {
-            let reason = match &error {
-                GitError::Io { .. } => error.reason(),
-                _ => Reason::ReadError,
-            };
-            io::Error::other(ObjectError::new(reason, error.to_string()))
-        })
+        let outcome = match self.left {
+            _ if buf.is_empty() => Ok(0),
+            Some(left) if self.ended && left > 0 => {
+                Err(self.file.corrupt("an object is smaller than it says"))
+            }
+            _ if self.ended => Ok(0),
+            _ => self.inflate(buf),
+        };
+        outcome.map_err(|error| io::Error::other(ObjectError::from(error)))
     }
 }

@@ -171,7 +171,7 @@ async fn any_wrong_byte_of_a_pack_or_index_ends_in_an_error_or_in_nothing() {
     let index = pack.with_extension("idx");
     for path in [&pack, &index] {
         let bytes = fs::read(path).unwrap();
-        let step = (bytes.len() / 150).max(1);
+        let step = (bytes.len() / 60).max(1);
         for at in (0..bytes.len()).step_by(step) {
             for value in [0xff, bytes[at] ^ 0x10] {
                 let mut damaged = bytes.clone();

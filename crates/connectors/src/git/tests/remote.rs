@@ -89,7 +89,8 @@ fn a_token_reaches_the_server_and_nothing_else() {
     let mirror = cache.fetch(&url, Some(&token)).unwrap();
     assert!(admitted.load(Ordering::Relaxed) > 0);
     assert_eq!(Repo::at(mirror.path().to_owned()).id("main"), origin.id("main"));
-    let found = Command::new("grep").args(["-r", TOKEN]).arg(folder.path()).stdout(Stdio::null()).status().unwrap();
+    let found =
+        Command::new("grep").args(["-r", TOKEN]).arg(folder.path()).stdout(Stdio::null()).status().unwrap();
     assert_eq!(found.code(), Some(1), "the token is in a file of the mirror");
     let wrong = Token::new("anyone", Secret::new(b"tok-wrong".to_vec())).unwrap();
     let error = cache.fetch(&url, Some(&wrong)).map(|_| ()).unwrap_err().to_string();

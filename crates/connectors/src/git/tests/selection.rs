@@ -121,8 +121,7 @@ async fn a_blob_is_left_out_only_when_all_its_paths_are() {
         for refs in [names(&[]), names(&["main"])] {
             let expected: Vec<String> =
                 expected.iter().filter(|id| refs.is_empty() || **id != lost).cloned().collect();
-            let config =
-                GitConfig { exclude: names(exclude), paths: names(paths), refs, ..repo.config() };
+            let config = GitConfig { exclude: names(exclude), paths: names(paths), refs, ..repo.config() };
             assert_eq!(ids(&config).await, expected, "{config:?}");
             let records = list(&config).await.unwrap();
             let skipped = records.iter().filter(|record| record.kind == RecordKind::Skipped);
@@ -133,12 +132,18 @@ async fn a_blob_is_left_out_only_when_all_its_paths_are() {
     check(&["*.js", "!kept.*"], &[], all.clone()).await;
     check(&["both.txt"], &[], without(&["HEAD:src/both.txt"])).await;
     let only_src: Vec<String> = {
-        let mut kept = vec![repo.id("HEAD"), repo.id("HEAD~1"), repo.id("HEAD:src/both.txt"), repo.id("HEAD:src/own.txt")];
+        let mut kept = vec![
+            repo.id("HEAD"),
+            repo.id("HEAD~1"),
+            repo.id("HEAD:src/both.txt"),
+            repo.id("HEAD:src/own.txt"),
+        ];
         kept.sort_unstable();
         kept
     };
     check(&[], &["src/"], only_src.clone()).await;
-    let no_both: Vec<String> = only_src.into_iter().filter(|id| *id != repo.id("HEAD:src/both.txt")).collect();
+    let no_both: Vec<String> =
+        only_src.into_iter().filter(|id| *id != repo.id("HEAD:src/both.txt")).collect();
     check(&["both.txt"], &["src/"], no_both).await;
 }
 
