@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use domesday_connector::ConnectorError;
 use serde::{Deserialize, Serialize};
 
+use super::remote::RemoteUrl;
+
 /// The kind, as data sources name it.
 pub const KIND: &str = "git";
 
@@ -14,7 +16,11 @@ pub const KIND: &str = "git";
 #[serde(deny_unknown_fields, default)]
 pub struct GitConfig {
     /// The absolute path of the repository: a folder with `.git`, a bare one, a worktree or a submodule.
-    pub path: PathBuf,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathBuf>,
+    /// The address of a remote repository, in place of `path`: `https`, `ssh` or `file`, without a password.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
     /// Scan only what these branches, tags or commits lead to.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub refs: Vec<String>,
@@ -60,7 +66,7 @@ pub(super) enum Selection<'a> {
 
 impl GitConfig {
     pub fn new(path: PathBuf) -> GitConfig {
-        GitConfig { path, ..GitConfig::default() }
+        GitConfig { path: Some(path), ..GitConfig::default() }
     }
 
     pub fn parse(value: &serde_json::Value) -> Result<GitConfig, ConnectorError> {
@@ -71,8 +77,14 @@ impl GitConfig {
     }
 
     fn check(&self) -> Result<(), String> {
-        if !self.path.is_absolute() {
-            return Err(format!("`path` must be an absolute path, not `{}`", self.path.display()));
+        match (&self.path, &self.url) {
+            (Some(path), None) if path.is_absolute() => {}
+            (Some(path), None) => {
+                return Err(format!("`path` must be an absolute path, not `{}`", path.display()));
+            }
+            (None, Some(_)) if self.staged => return Err("`staged` is for a local repository".to_owned()),
+            (None, Some(url)) => drop(RemoteUrl::parse(url).map_err(|error| error.to_string())?),
+            _ => return Err("give either the `path` or the `url` of a repository".to_owned()),
         }
         if self.worktree {
             return Err("`worktree`: scan the folder as a `filesystem` data source".to_owned());
@@ -132,6 +144,9 @@ mod tests {
         for (value, field) in [
             (json!({ "path": "relative" }), "`path`"),
             (json!({}), "`path`"),
+            (json!({ "path": "/r", "url": "https://example.com/r" }), "`url`"),
+            (json!({ "url": "https://user:word@example.com/r" }), "`url`"),
+            (json!({ "url": "https://example.com/r", "staged": true }), "`staged`"),
             (json!({ "path": "/r", "worktree": true }), "`worktree`"),
             (json!({ "path": "/r", "range": "a" }), "`range`"),
             (json!({ "path": "/r", "range": "a...b" }), "`range`"),

@@ -12,6 +12,7 @@ use async_trait::async_trait;
 use domesday_connector::{ConnectorError, Listing};
 use domesday_model::{Reason, RecordKind, UnitRecord, VersionMarks};
 
+use super::Source;
 use super::config::GitConfig;
 use super::error::GitError;
 use super::forest::Forest;
@@ -50,9 +51,9 @@ enum Found {
 }
 
 impl RepositoryListing {
-    /// Begins a listing; walks the history when something narrows it.
-    pub async fn begin(repository: Arc<Repository>, config: GitConfig) -> Result<Self, ConnectorError> {
-        let state = blocking(move || State::new(repository, &config)).await??;
+    /// Begins a listing; mirrors a remote repository, and walks the history when something narrows it.
+    pub async fn begin(source: Arc<Source>) -> Result<Self, ConnectorError> {
+        let state = blocking(move || State::new(source.reopen()?, &source.config)).await??;
         Ok(RepositoryListing { state: Some(state) })
     }
 }

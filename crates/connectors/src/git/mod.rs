@@ -6,7 +6,7 @@
 //! and commits are looked up with [`Git::origins`], and only for objects that matter.
 //!
 //! Repositories are hostile input. They are only read, by this code alone: no hook, filter, configured
-//! program or `git` runs.
+//! program or `git` runs. Only to mirror a remote one `git` is run, see [`remote`].
 
 mod config;
 mod error;
@@ -26,6 +26,7 @@ mod tests;
 
 use std::collections::HashMap;
 use std::io::Cursor;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
@@ -37,8 +38,12 @@ pub use config::{GitConfig, KIND};
 pub use error::GitError;
 pub use id::ObjectId;
 pub use origin::Origin;
+use remote::{MIRRORS_BYTES, MirrorCache, RemoteUrl, Token};
 use repository::Repository;
 use store::Opened;
+
+/// The folder of Domesday's state in which mirrors of remote repositories are.
+const MIRRORS_FOLDER: &str = "git-mirrors";
 
 /// Makes connectors of kind `git`.
 pub struct GitFactory;
@@ -51,37 +56,83 @@ impl ConnectorFactory for GitFactory {
     fn create(
         &self,
         configuration: &serde_json::Value,
-        _: &Surroundings,
+        surroundings: &Surroundings,
     ) -> Result<Arc<dyn Connector>, ConnectorError> {
-        Ok(Arc::new(Git::new(GitConfig::parse(configuration)?)))
+        let config = GitConfig::parse(configuration)?;
+        let Some(url) = &config.url else { return Ok(Arc::new(Git::new(config))) };
+        let url = RemoteUrl::parse(url)?;
+        let Some(own_state) = &surroundings.own_state else {
+            let detail = "`url`: there is no state folder to keep a mirror in".to_owned();
+            return Err(ConnectorError::Configuration { kind: KIND, detail });
+        };
+        let mirrors = MirrorCache::new(own_state.join(MIRRORS_FOLDER), MIRRORS_BYTES);
+        Ok(Arc::new(Git::mirrored(config, url, mirrors, None)))
     }
 }
 
 /// One repository, with what is scanned of it.
-pub struct Git {
+pub struct Git(Arc<Source>);
+
+/// What listings of one repository share.
+struct Source {
     config: GitConfig,
-    /// Opened at first use: a connector may be made where its repository is not there yet.
-    repository: Mutex<Option<Arc<Repository>>>,
+    remote: Option<Remote>,
+    /// Opened at first use, for a connector may be made where its repository is not there yet, and again
+    /// for each listing, so that it is seen as it is then.
+    current: Mutex<Option<Arc<Repository>>>,
+}
+
+struct Remote {
+    url: RemoteUrl,
+    mirrors: MirrorCache,
+    token: Option<Token>,
 }
 
 impl Git {
+    /// A local repository.
     pub fn new(config: GitConfig) -> Git {
-        Git { config, repository: Mutex::default() }
+        Git(Arc::new(Source { config, remote: None, current: Mutex::default() }))
+    }
+
+    /// A remote repository, through a mirror of it.
+    pub fn mirrored(config: GitConfig, url: RemoteUrl, mirrors: MirrorCache, token: Option<Token>) -> Git {
+        let remote = Some(Remote { url, mirrors, token });
+        Git(Arc::new(Source { config, remote, current: Mutex::default() }))
     }
 
     /// Where these objects came from; those that no reference leads to are absent. Walks the history once,
     /// from its beginning, until all are found.
     pub fn origins(&self, ids: &[ObjectId]) -> Result<HashMap<ObjectId, Origin>, GitError> {
-        origin::origins(&*self.repository()?, ids)
+        origin::origins(&*self.0.repository()?, ids)
+    }
+}
+
+impl Source {
+    fn repository(&self) -> Result<Arc<Repository>, GitError> {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*current {
+            Some(repository) => Ok(Arc::clone(repository)),
+            None => self.open_repository(&mut current),
+        }
     }
 
-    fn repository(&self) -> Result<Arc<Repository>, GitError> {
-        let mut opened = self.repository.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(repository) = &*opened {
-            return Ok(Arc::clone(repository));
-        }
-        let repository = Arc::new(Repository::open(&self.config.path)?);
-        *opened = Some(Arc::clone(&repository));
+    /// The repository as it is now.
+    fn reopen(&self) -> Result<Arc<Repository>, GitError> {
+        self.open_repository(&mut self.current.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn open_repository(&self, current: &mut Option<Arc<Repository>>) -> Result<Arc<Repository>, GitError> {
+        let repository = match &self.remote {
+            None => Repository::open(self.config.path.as_deref().unwrap_or(Path::new("")))?,
+            Some(remote) => {
+                let mirror = remote.mirrors.fetch(&remote.url, remote.token.as_ref())?;
+                let mut repository = Repository::open(mirror.path())?;
+                repository.mirror = Some(mirror);
+                repository
+            }
+        };
+        let repository = Arc::new(repository);
+        *current = Some(Arc::clone(&repository));
         Ok(repository)
     }
 }
@@ -97,12 +148,12 @@ impl Connector for Git {
             let detail = format!("a repository has no container `{container}`");
             return Err(ConnectorError::Container { reason: Reason::Vanished, detail });
         }
-        let listing = listing::RepositoryListing::begin(self.repository()?, self.config.clone()).await?;
+        let listing = listing::RepositoryListing::begin(Arc::clone(&self.0)).await?;
         Ok(Box::new(listing))
     }
 
     fn open(&self, object: &ObjectKey) -> Result<OpenObject, ObjectError> {
-        let repository = self.repository()?;
+        let repository = self.0.repository()?;
         let Some(id) = ObjectId::from_hex(object.as_bytes()) else {
             return Err(match repository.store.broken_pack(object.as_bytes()) {
                 Some(error) => ObjectError::new(error.reason(), error.to_string()),

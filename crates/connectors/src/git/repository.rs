@@ -9,9 +9,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::error::GitError;
-use super::id::ObjectKind;
-use super::id::{HashKind, ObjectId};
+use super::id::{HashKind, ObjectId, ObjectKind};
 use super::parse::{Commit, Tag, TreeEntry, tree_entries};
+use super::remote::Mirror;
 use super::store::ObjectStore;
 
 /// Bytes of a small file of a repository, at most: its configuration, a reference.
@@ -31,6 +31,8 @@ pub(super) struct Repository {
     pub partial: bool,
     /// Commits whose parents were not fetched, in order.
     shallow: Vec<ObjectId>,
+    /// What keeps a mirror from being removed while it is read.
+    pub mirror: Option<Mirror>,
 }
 
 impl Repository {
@@ -55,6 +57,7 @@ impl Repository {
             reftable: settings.reftable,
             partial: settings.partial || promised,
             shallow,
+            mirror: None,
         })
     }
 

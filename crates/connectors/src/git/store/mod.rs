@@ -38,7 +38,7 @@ pub(super) const HELD_MAX: u64 = 128 << 20;
 /// Deltas between an object and the whole one it is made from, at most; git itself makes 4,095.
 const CHAIN_MAX: usize = 10_000;
 /// Packs whose files stay open; those of more are opened for each use.
-const HELD_PACKS_MAX: usize = 128;
+const HELD_PACKS_MAX: usize = 64;
 /// Folders of objects of one repository, at most: its own and its alternates'.
 const FOLDERS_MAX: usize = 64;
 /// Bytes of a file that names alternates, at most.

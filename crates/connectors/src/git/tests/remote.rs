@@ -35,6 +35,26 @@ async fn a_mirror_is_made_and_follows_its_remote() {
     assert!(!mirror.path().join("hooks").exists());
 }
 
+#[tokio::test]
+async fn a_remote_is_scanned_through_its_mirror() {
+    let origin = Repo::new();
+    origin.fill(4);
+    let state = tempfile::tempdir().unwrap();
+    let surroundings = Surroundings { own_state: Some(state.path().to_owned()) };
+    let configuration = serde_json::json!({ "url": file_url(&origin).as_str(), "range": "light~2..light" });
+    let connector = GitFactory.create(&configuration, &surroundings).unwrap();
+    let mut listing = connector.list(&ObjectKey::default(), None).await.unwrap();
+    let records = listing.next_batch(100).await.unwrap();
+    // Two commits, with a version of each of two files.
+    assert_eq!(records.len(), 6);
+    for record in records {
+        let id = String::from_utf8(record.name).unwrap();
+        let kind = origin.git(&["cat-file", "-t", &id]);
+        assert_eq!(read(connector.as_ref(), &id).unwrap(), origin.git_bytes(&["cat-file", &kind, &id]));
+    }
+    assert!(GitFactory.create(&configuration, &Surroundings::default()).is_err(), "nowhere to keep it");
+}
+
 #[test]
 fn mirrors_that_nobody_uses_make_room() {
     let folder = tempfile::tempdir().unwrap();

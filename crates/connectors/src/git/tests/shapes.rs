@@ -197,6 +197,36 @@ async fn a_repository_that_is_repacked_under_a_listing_is_listed_whole() {
 }
 
 #[tokio::test]
+async fn a_listing_that_was_cut_short_goes_on_to_the_same_result() {
+    let repo = Repo::new();
+    repo.fill(20);
+    repo.git(&["repack", "-dq"]);
+    repo.write("loose", "loose");
+    repo.commit("loose");
+    let config = repo.config();
+    assert_eq!(connector(&config).resume_policy(), ResumePolicy::ExcludeStaged);
+    let whole = list(&config).await.unwrap();
+    for (turn, cut) in (0..whole.len()).step_by(11).enumerate() {
+        let mut records = list(&config).await.unwrap();
+        records.truncate(cut);
+        if turn == 2 {
+            // Everything moves between the two.
+            repo.git(&["repack", "-adq"]);
+        }
+        // As the worker does it.
+        let staged: Vec<[u8; 16]> = records.iter().map(|record| ObjectKey::hash128(&record.name)).collect();
+        let rest = list(&config).await.unwrap();
+        records.extend(rest.into_iter().filter(|record| !staged.contains(&ObjectKey::hash128(&record.name))));
+        let sorted = |records: &[UnitRecord]| {
+            let mut records: Vec<_> = records.iter().map(|r| (r.name.clone(), r.size)).collect();
+            records.sort_unstable();
+            records
+        };
+        assert_eq!(sorted(&records), sorted(&whole), "cut at {cut}");
+    }
+}
+
+#[tokio::test]
 async fn many_threads_read_the_same() {
     let repo = Repo::new();
     repo.fill(60);
