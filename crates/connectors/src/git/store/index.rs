@@ -13,6 +13,9 @@ const MAGIC: [u8; 8] = [0xff, b't', b'O', b'c', 0, 0, 0, 2];
 const FANOUT_LEN: u64 = 256 * 4;
 /// Entries read at once while searching.
 const SEARCH_BLOCK: u32 = 256;
+/// Blocks beside the expected one that are looked at before the search halves what is left: in a large
+/// pack, ids lie a block or two from where they are expected.
+const NEIGHBOURS: u32 = 3;
 /// Bytes read at once while all are read.
 const TABLE_BLOCK: usize = 64 << 10;
 /// The bit of a 32-bit offset that says the rest is the number of a 64-bit one.
@@ -114,21 +117,26 @@ impl PackIndex {
         let (mut low, mut high) = (if first == 0 { 0 } else { self.fanout[first - 1] }, self.fanout[first]);
         let mut guess = low + guess_in(high - low, wanted);
         let mut block = [0; SEARCH_BLOCK as usize * (32 + 4)];
+        let mut misses = 0;
         while low < high {
             let from = guess.saturating_sub(SEARCH_BLOCK / 2).clamp(low, high - 1);
             let to = from.saturating_add(SEARCH_BLOCK).min(high);
             let bytes = &mut block[..self.id_in_block(to - from - 1) + self.hash_len];
             self.file.read_exact_at(bytes, self.ids_at + u64::from(from) * self.stride)?;
             let id_at = |i: u32| &bytes[self.id_in_block(i)..][..self.hash_len];
+            let beside;
             if wanted < id_at(0) {
                 high = from;
+                beside = high.saturating_sub(SEARCH_BLOCK / 2);
             } else if wanted > id_at(to - from - 1) {
                 low = to;
+                beside = low.saturating_add(SEARCH_BLOCK / 2);
             } else {
                 let found = bisect(to - from, |i| id_at(i) < wanted);
                 return Ok((id_at(found) == wanted).then_some(from + found));
             }
-            guess = low + (high - low) / 2;
+            misses += 1;
+            guess = if misses <= NEIGHBOURS { beside } else { low.midpoint(high) };
         }
         Ok(None)
     }

@@ -122,6 +122,26 @@ async fn entries_that_lie_are_named() {
 }
 
 #[tokio::test]
+async fn ids_that_crowd_together_are_found() {
+    let repo = Repo::new();
+    let entry = [head(3, 3), deflated(b"abc")].concat();
+    let crowded = |number: u16| {
+        let mut bytes = [0x55; 20];
+        bytes[18..].copy_from_slice(&number.to_be_bytes());
+        (ObjectId::from_bytes(&bytes).unwrap(), entry.clone())
+    };
+    let entries: Vec<_> = (0..3_000).map(|number| crowded(number * 7)).collect();
+    make_pack(&repo, &entries);
+    let (good, errors) = read_all(&repo).await;
+    assert_eq!((good, errors), (3_000, Vec::new()));
+    let connector = connector(&repo.config());
+    for absent in [crowded(1).0, crowded(20_999).0, id(0x54), id(0x55), id(0x56)] {
+        let error = read(connector.as_ref(), &absent.to_string()).unwrap_err();
+        assert_eq!(error.reason, Reason::Vanished);
+    }
+}
+
+#[tokio::test]
 async fn deltas_in_a_circle_end() {
     let repo = Repo::new();
     let delta = deflated(&[3, 3, 0b1001_0000, 3]);
