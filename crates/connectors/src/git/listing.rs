@@ -156,12 +156,12 @@ struct Packs {
     next: usize,
     forest: Option<Forest>,
     /// What was listed already, as loose objects.
-    loose: HashSet<ObjectId>,
+    loose: HashSet<u128>,
 }
 
 impl Packs {
     /// The objects of `packs` from number `next` on.
-    fn new(packs: Arc<Vec<Arc<Pack>>>, next: usize, loose: HashSet<ObjectId>) -> Packs {
+    fn new(packs: Arc<Vec<Arc<Pack>>>, next: usize, loose: HashSet<u128>) -> Packs {
         Packs { packs, next, forest: None, loose }
     }
 
@@ -174,7 +174,7 @@ impl Packs {
                 continue;
             };
             match forest.next()? {
-                Some(object) if self.loose.contains(&object.id) => {}
+                Some(object) if self.loose.contains(&object.id.short()) => {}
                 Some(object) => {
                     // In a pack that leans on others, only these tell what it is.
                     let kind = object.kind.or_else(|| {
@@ -195,11 +195,11 @@ struct LooseObjects {
     folder: usize,
     first: u8,
     ids: vec::IntoIter<ObjectId>,
-    listed: HashSet<ObjectId>,
+    listed: HashSet<u128>,
 }
 
 impl LooseObjects {
-    fn new(packs: Arc<Vec<Arc<Pack>>>, listed: HashSet<ObjectId>) -> LooseObjects {
+    fn new(packs: Arc<Vec<Arc<Pack>>>, listed: HashSet<u128>) -> LooseObjects {
         LooseObjects { packs, folder: 0, first: 0, ids: Vec::new().into_iter(), listed }
     }
 
@@ -207,7 +207,7 @@ impl LooseObjects {
         let store = &repository.store;
         loop {
             while let Some(id) = self.ids.next() {
-                if self.is_packed(&id)? || !self.listed.insert(id) {
+                if self.is_packed(&id)? || !self.listed.insert(id.short()) {
                     continue;
                 }
                 let place = store.find(&id).and_then(|place| store.describe(&place));

@@ -10,6 +10,7 @@
 
 mod config;
 mod error;
+mod files;
 mod forest;
 mod id;
 mod listing;

@@ -6,8 +6,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use super::error::GitError;
+use super::files::{LARGE_FILE_MAX, read_file, small_file};
 use super::id::{ObjectId, ObjectKind};
-use super::repository::{LARGE_FILE_MAX, Repository, read_file, small_file};
+use super::repository::Repository;
 
 /// References that name references, at most.
 const SYMBOLIC_MAX: usize = 8;

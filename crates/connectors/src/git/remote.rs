@@ -84,7 +84,8 @@ impl MirrorCache {
         let new = self.path(key, "new");
         remove(&new)?;
         let clone = ["clone", "--quiet", "--mirror", "--template=", "--no-recurse-submodules", "--"];
-        let outcome = run::git(&clone, url, token, &new, &self.limits());
+        let outcome =
+            run::git(&clone, url, token, &new, &self.limits()).and_then(|()| self.check_size(&new, url));
         if outcome.is_err() {
             remove(&new)?;
         }
@@ -103,7 +104,22 @@ impl MirrorCache {
             "--force",
             "--",
         ];
-        run::git(&fetch, url, token, path, &self.limits())
+        run::git(&fetch, url, token, path, &self.limits())?;
+        self.check_size(path, url)
+    }
+
+    /// A mirror that does not fit even alone is refused. One that grew to that is left to be removed when
+    /// nobody uses it.
+    fn check_size(&self, path: &Path, url: &RemoteUrl) -> Result<(), GitError> {
+        let size = folder_bytes(path, 0);
+        if size > self.max_bytes {
+            return Err(GitError::TooLarge {
+                what: format!("the mirror of {url}"),
+                size,
+                max: self.max_bytes,
+            });
+        }
+        Ok(())
     }
 
     fn limits(&self) -> Limits {

@@ -4,20 +4,15 @@
 //! understood. Includes are not followed, and nothing is ever run.
 
 use std::fs;
-use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::error::GitError;
+use super::files::{LARGE_FILE_MAX, read_file, small_file};
 use super::id::{HashKind, ObjectId, ObjectKind};
 use super::parse::{Commit, Tag, TreeEntry, tree_entries};
 use super::remote::Mirror;
 use super::store::ObjectStore;
-
-/// Bytes of a small file of a repository, at most: its configuration, a reference.
-const SMALL_FILE_MAX: u64 = 1 << 20;
-/// Bytes of `packed-refs`, `shallow` or the index, at most.
-pub(super) const LARGE_FILE_MAX: u64 = 1 << 30;
 
 pub(super) struct Repository {
     /// What is of this worktree alone: `HEAD`, the index.
@@ -141,31 +136,6 @@ fn git_dir(path: &Path) -> Result<PathBuf, GitError> {
 
 fn path_of(text: &[u8]) -> &Path {
     Path::new(std::ffi::OsStr::from_bytes(text.trim_ascii()))
-}
-
-/// A file's bytes; `None` when it is not there.
-pub(super) fn read_file(path: &Path, max: u64) -> Result<Option<Vec<u8>>, GitError> {
-    let file = match fs::File::open(path) {
-        Ok(file) => file,
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-            return Ok(None);
-        }
-        Err(error) => return Err(GitError::io(path, error)),
-    };
-    let metadata = file.metadata().map_err(|error| GitError::io(path, error))?;
-    if metadata.is_dir() {
-        return Ok(None);
-    }
-    if metadata.len() > max {
-        return Err(GitError::TooLarge { what: path.display().to_string(), size: metadata.len(), max });
-    }
-    let mut bytes = Vec::new();
-    file.take(max).read_to_end(&mut bytes).map_err(|error| GitError::io(path, error))?;
-    Ok(Some(bytes))
-}
-
-pub(super) fn small_file(path: &Path) -> Result<Option<Vec<u8>>, GitError> {
-    read_file(path, SMALL_FILE_MAX)
 }
 
 /// What a repository's configuration says about its objects.

@@ -1,9 +1,10 @@
 //! The index of a worktree: what would be committed.
 
 use super::error::GitError;
+use super::files::{LARGE_FILE_MAX, read_file};
 use super::id::{HashKind, ObjectId};
 use super::parse::EntryKind;
-use super::repository::{LARGE_FILE_MAX, Repository, read_file};
+use super::repository::Repository;
 
 const HEADER_LEN: usize = 12;
 /// Times, numbers and sizes of the file before the id. The mode is among them.

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::git::error::GitError;
+use crate::git::files::open_regular;
 
 /// A file that stays open, or, where there are too many, one that is opened for each use.
 pub(in crate::git) struct StoreFile {
@@ -22,11 +23,8 @@ static NUMBERS: AtomicU64 = AtomicU64::new(0);
 
 impl StoreFile {
     pub fn open(path: PathBuf, hold: bool) -> Result<StoreFile, GitError> {
-        let opened = File::open(&path).and_then(|file| Ok((file.metadata()?, file)));
+        let opened = open_regular(&path).and_then(|file| Ok((file.metadata()?, file)));
         let (metadata, file) = opened.map_err(|error| GitError::io(&path, error))?;
-        if !metadata.is_file() {
-            return Err(GitError::corrupt(path.display(), "not a regular file"));
-        }
         Ok(StoreFile {
             path,
             held: hold.then_some(file),
@@ -51,7 +49,7 @@ impl StoreFile {
     pub fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<usize, GitError> {
         let outcome = match &self.held {
             Some(file) => fill_at(file, buf, offset),
-            None => File::open(&self.path).and_then(|file| fill_at(&file, buf, offset)),
+            None => open_regular(&self.path).and_then(|file| fill_at(&file, buf, offset)),
         };
         outcome.map_err(|error| GitError::io(&self.path, error))
     }

@@ -29,6 +29,7 @@ use pack::{Content, Pack};
 use stream::InflateReader;
 
 use super::error::GitError;
+use super::files::small_file;
 use super::id::{HashKind, ObjectId, ObjectKind};
 
 /// Objects larger than this are inflated as they are read, if they are no deltas: 16 MiB.
@@ -37,12 +38,12 @@ pub(super) const STREAM_MIN: u64 = 16 << 20;
 pub(super) const HELD_MAX: u64 = 128 << 20;
 /// Deltas between an object and the whole one it is made from, at most; git itself makes 4,095.
 const CHAIN_MAX: usize = 10_000;
+/// Bytes that are made on the way from a whole object to one delta, at most: 16 GiB.
+const CHAIN_BYTES_MAX: u64 = 16 << 30;
 /// Packs whose files stay open; those of more are opened for each use.
 const HELD_PACKS_MAX: usize = 64;
 /// Folders of objects of one repository, at most: its own and its alternates'.
 const FOLDERS_MAX: usize = 64;
-/// Bytes of a file that names alternates, at most.
-const ALTERNATES_MAX: u64 = 1 << 20;
 
 pub(super) struct ObjectStore {
     pub hash: HashKind,
@@ -243,7 +244,14 @@ impl ObjectStore {
                 Base::None(_) => unreachable!("whole objects end the chain above"),
             }
         };
+        let mut bytes = 0;
         for (pack, offset) in chain.into_iter().rev() {
+            bytes += made.data.len() as u64;
+            if bytes > CHAIN_BYTES_MAX {
+                let what =
+                    format!("what the object at offset {offset} of {} is made from", pack.path().display());
+                return Err(GitError::TooLarge { what, size: bytes, max: CHAIN_BYTES_MAX });
+            }
             made = Decoded { kind: made.kind, data: Arc::new(apply(&pack, offset, &made.data)?) };
             self.cache.put((pack.number, offset), &made);
         }
@@ -332,16 +340,7 @@ fn with_alternates(objects: PathBuf) -> Result<Vec<PathBuf>, GitError> {
     let mut at = 0;
     while at < folders.len() {
         let list = folders[at].join("info/alternates");
-        let text = match fs::File::open(&list) {
-            Ok(file) => {
-                let mut text = Vec::new();
-                file.take(ALTERNATES_MAX)
-                    .read_to_end(&mut text)
-                    .map_err(|error| GitError::io(&list, error))?;
-                text
-            }
-            Err(_) => Vec::new(),
-        };
+        let text = small_file(&list)?.unwrap_or_default();
         for line in text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty() && line[0] != b'#') {
             // As git does it: an alternate that is not there is passed over.
             let Ok(folder) = fs::canonicalize(folders[at].join(std::ffi::OsStr::from_bytes(line))) else {

@@ -254,6 +254,27 @@ async fn trees_in_a_circle_and_trees_beyond_number_end() {
 }
 
 #[tokio::test]
+async fn a_fifo_in_the_place_of_a_file_does_not_hang() {
+    let (repo, pack) = packed();
+    for place in [".git/objects/ab/cdef0123456789abcdef0123456789abcdef01", ".git/packed-refs"] {
+        let path = repo.path.join(place);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0)
+            .unwrap();
+    }
+    let (whole, errors) = read_all(&repo).await;
+    assert!(errors.len() == 1 && errors[0].contains("not a regular file"), "{errors:?}");
+    let config = GitConfig { refs: vec!["nothing".into()], ..repo.config() };
+    let error = list(&config).await.unwrap_err().to_string();
+    assert!(error.contains("not a regular file"), "{error}");
+    fs::remove_file(&pack).unwrap();
+    rustix::fs::mknodat(rustix::fs::CWD, &pack, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0)
+        .unwrap();
+    let (good, errors) = read_all(&repo).await;
+    assert!(whole > 0 && good == 0 && errors.len() == 2, "{errors:?}");
+}
+
+#[tokio::test]
 async fn nothing_of_the_repository_is_run_or_followed() {
     let repo = Repo::new();
     repo.write("file", "content");

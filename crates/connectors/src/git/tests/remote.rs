@@ -57,14 +57,17 @@ async fn a_remote_is_scanned_through_its_mirror() {
 
 #[test]
 fn mirrors_that_nobody_uses_make_room() {
+    // Not to be compressed, so that its size is that of the mirror.
+    const FILE_LEN: usize = 1 << 20;
+    const ROOM: u64 = 3 * FILE_LEN as u64 / 2;
     let folder = tempfile::tempdir().unwrap();
     let repos: Vec<Repo> = (0..3).map(|_| Repo::new()).collect();
     for (number, repo) in repos.iter().enumerate() {
-        repo.write("file", format!("content {number}").repeat(10));
+        repo.write("file", noise(number as u64, FILE_LEN));
         repo.commit("one");
     }
-    // Room for one of them at most.
-    let cache = MirrorCache::new(folder.path().to_owned(), 1);
+    // Room for one of them, and a half.
+    let cache = MirrorCache::new(folder.path().to_owned(), ROOM);
     let held = cache.fetch(&file_url(&repos[0]), None).unwrap();
     let freed = cache.fetch(&file_url(&repos[1]), None).unwrap().path().to_owned();
     assert!(freed.exists(), "the one that was just made stays");
@@ -73,6 +76,10 @@ fn mirrors_that_nobody_uses_make_room() {
     assert!(last.path().exists());
     assert!(!freed.exists());
     assert!(cache.fetch(&file_url(&repos[1]), None).unwrap().path().exists(), "made again");
+    let small = MirrorCache::new(folder.path().join("small"), FILE_LEN as u64 / 2);
+    let error = small.fetch(&file_url(&repos[0]), None).map(|_| ()).unwrap_err();
+    assert!(error.to_string().contains("beyond the limit"), "{error}");
+    assert_eq!(fs::read_dir(folder.path().join("small")).unwrap().count(), 2, "only locks are left");
 }
 
 #[test]

@@ -149,14 +149,8 @@ async fn worktrees_and_submodules() {
 #[tokio::test]
 async fn large_blobs_are_streamed() {
     let repo = Repo::new();
-    // Not compressible, so that it spans many reads; larger than what is held.
-    let mut state = 1u64;
-    let large: Vec<u8> = std::iter::repeat_with(|| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        (state >> 56) as u8
-    })
-    .take(17 << 20)
-    .collect();
+    // Larger than what is held, and it spans many reads.
+    let large = noise(1, 17 << 20);
     repo.write("large", &large);
     repo.commit("large");
     let id = repo.id("HEAD:large");
