@@ -1,8 +1,8 @@
 //! How fast a repository is listed and decoded, against git itself.
 //!
-//! `cargo run --release -p domesday-connectors --example git_throughput -- <repository>`
+//! `cargo run --release -p domesday-connectors --example git_throughput -- <repository> [refs]`
 //!
-//! Lists everything, then decodes it with two threads in the order of the list, as the scan core does, and
+//! Lists everything (or what the references lead to), then decodes it with two threads in the order of the list, as the scan core does, and
 //! has `git cat-file --batch-all-objects --batch --unordered` do the same.
 
 use std::io::Read;
@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use std::{env, io, thread};
+use std::{env, fs, io, thread};
 
 use domesday_connector::Connector;
 use domesday_connectors::git::{Git, GitConfig, ObjectId};
@@ -25,11 +25,13 @@ const TAKEN: usize = 32;
 const ORIGINS: usize = 100;
 
 fn main() -> io::Result<()> {
-    let path = env::args_os().nth(1).ok_or_else(|| io::Error::other("give the path of a repository"))?;
+    let mut arguments = env::args().skip(1);
+    let path = arguments.next().ok_or_else(|| io::Error::other("give the path of a repository"))?;
     let path = PathBuf::from(path).canonicalize()?;
+    let config = GitConfig { refs: arguments.collect(), ..GitConfig::new(path.clone()) };
     let (mut ours, mut theirs) = (Duration::MAX, Duration::MAX);
     for _ in 0..ROUNDS {
-        let git = Git::new(GitConfig::new(path.clone()));
+        let git = Git::new(config.clone());
         let (begun, cpu) = (Instant::now(), cpu_seconds());
         let records = list(&git)?;
         let listed = begun.elapsed();
@@ -37,7 +39,11 @@ fn main() -> io::Result<()> {
         let (begun, cpu) = (Instant::now(), cpu_seconds());
         let bytes = decode(&git, &records)?;
         let decoded = begun.elapsed();
-        println!("processor time: listed {list_cpu:.2} s, decoded {:.2} s", cpu_seconds() - cpu);
+        println!(
+            "processor time: listed {list_cpu:.2} s, decoded {:.2} s; memory so far at most {}",
+            cpu_seconds() - cpu,
+            peak_memory()?,
+        );
         ours = ours.min(listed + decoded);
         let begun = Instant::now();
         let count = cat_file(&path)?;
@@ -63,6 +69,12 @@ fn main() -> io::Result<()> {
 fn cpu_seconds() -> f64 {
     let used = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     used.tv_sec as f64 + used.tv_nsec as f64 / 1e9
+}
+
+fn peak_memory() -> io::Result<String> {
+    let status = fs::read_to_string("/proc/self/status")?;
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    Ok(peak.map_or_else(|| "unknown".to_owned(), |peak| peak.trim().to_owned()))
 }
 
 fn list(git: &Git) -> io::Result<Vec<UnitRecord>> {

@@ -99,7 +99,7 @@ impl Shard {
 }
 
 fn cost(decoded: &Decoded) -> usize {
-    decoded.data.len() + ENTRY_OVERHEAD
+    decoded.data.capacity() + ENTRY_OVERHEAD
 }
 
 #[cfg(test)]

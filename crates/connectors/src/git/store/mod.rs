@@ -13,13 +13,15 @@ pub(super) mod loose;
 pub(super) mod pack;
 mod stream;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use domesday_model::Reason;
 
 use cache::BaseCache;
 pub(super) use cache::Decoded;
@@ -97,16 +99,17 @@ impl ObjectStore {
     pub fn load_packs(&self) -> Result<bool, GitError> {
         let _one = self.reload.lock().unwrap_or_else(PoisonError::into_inner);
         let known = self.packs();
+        let paths: HashSet<&Path> = known.iter().map(|pack| pack.path()).collect();
         let mut packs = known.to_vec();
         for folder in &self.folders {
             for index in pack_indices(&folder.join("pack"))? {
-                if packs.iter().all(|pack| pack.path() != index.with_extension("pack")) {
-                    let hold = packs.len() < HELD_PACKS_MAX;
-                    let number = packs.len() as u32;
-                    match Pack::open(&index, number, self.hash, hold) {
-                        Ok(pack) => packs.push(Arc::new(pack)),
-                        Err(error) => drop(self.broken().insert(index, Arc::new(error))),
-                    }
+                if paths.contains(index.with_extension("pack").as_path()) {
+                    continue;
+                }
+                let hold = packs.len() < HELD_PACKS_MAX;
+                match Pack::open(&index, packs.len() as u32, self.hash, hold) {
+                    Ok(pack) => packs.push(Arc::new(pack)),
+                    Err(error) => drop(self.broken().insert(index, Arc::new(error))),
                 }
             }
         }
@@ -156,20 +159,33 @@ impl ObjectStore {
     pub fn find_packed(&self, id: &ObjectId) -> Result<Option<(Arc<Pack>, u64)>, GitError> {
         let packs = self.packs();
         let recent = self.recent.load(Ordering::Relaxed).min(packs.len());
-        let order = (recent..packs.len()).chain(0..recent);
-        for at in order {
-            if let Some(offset) = packs[at].index.find(id)? {
-                self.recent.store(at, Ordering::Relaxed);
-                return Ok(Some((Arc::clone(&packs[at]), offset)));
+        for at in (recent..packs.len()).chain(0..recent) {
+            match packs[at].index.find(id) {
+                Ok(None) => {}
+                // Repacked since, and its files were not held: what it had is in another one now.
+                Err(error) if error.reason() == Reason::Vanished => {}
+                found => {
+                    self.recent.store(at, Ordering::Relaxed);
+                    return Ok(found?.map(|offset| (Arc::clone(&packs[at]), offset)));
+                }
             }
         }
         Ok(None)
     }
 
-    /// An object for reading from first to last; a large one is not held in memory.
+    /// An object for reading from first to last. A large one is inflated as it is read, unless it is a
+    /// delta.
     pub fn open_object(&self, id: &ObjectId) -> Result<Opened, GitError> {
         match self.find(id)? {
-            Place::Packed(pack, offset) => self.decode(&pack, offset, STREAM_MIN),
+            Place::Packed(pack, offset) => {
+                let head = inflater(|inflater| pack.begin(inflater, offset))?;
+                if matches!(head.content, Content::Whole(_)) && head.size > STREAM_MIN {
+                    let start = offset + head.len as u64;
+                    let reader = InflateReader::new(Arc::clone(&pack.file), start, Some(head.size));
+                    return Ok(Opened::Stream { size: head.size, reader: Box::new(reader) });
+                }
+                self.decode(&pack, offset).map(Opened::Held)
+            }
             Place::Loose(path) => {
                 let loose = loose::open(path)?;
                 if loose.size > STREAM_MIN {
@@ -183,10 +199,7 @@ impl ObjectStore {
     /// An object that must be held to be worked with: a commit, a tree, a tag.
     pub fn read(&self, id: &ObjectId) -> Result<Decoded, GitError> {
         match self.find(id)? {
-            Place::Packed(pack, offset) => match self.decode(&pack, offset, u64::MAX)? {
-                Opened::Held(decoded) => Ok(decoded),
-                Opened::Stream { .. } => unreachable!("no object is larger than the largest number"),
-            },
+            Place::Packed(pack, offset) => self.decode(&pack, offset),
             Place::Loose(path) => read_loose(loose::open(path)?),
         }
     }
@@ -212,36 +225,33 @@ impl ObjectStore {
         Err(chain_too_long(&pack, offset))
     }
 
-    /// Decodes an object, and with it those it is made from; each stays in the cache for the next. One
-    /// that is whole and larger than `stream_min` is left to be inflated as it is read.
-    fn decode(&self, pack: &Arc<Pack>, offset: u64, stream_min: u64) -> Result<Opened, GitError> {
+    /// Decodes an object, and with it those it is made from; each stays in the cache for the next.
+    fn decode(&self, pack: &Arc<Pack>, offset: u64) -> Result<Decoded, GitError> {
         let mut chain: Vec<(Arc<Pack>, u64)> = Vec::new();
         let (mut pack, mut offset) = (Arc::clone(pack), offset);
         let mut made = loop {
             if let Some(decoded) = self.cache.get((pack.number, offset)) {
                 break decoded;
             }
-            let head = inflater(|inflater| pack.begin(inflater, offset))?;
-            if let Content::Whole(kind) = head.content {
-                if chain.is_empty() && head.size > stream_min {
-                    let start = offset + head.len as u64;
-                    let reader = InflateReader::new(Arc::clone(&pack.file), start, Some(head.size));
-                    return Ok(Opened::Stream { size: head.size, reader: Box::new(reader) });
-                }
-                let data = inflater(|inflater| pack.inflate(inflater, offset, &head))?;
-                let decoded = Decoded { kind, data: Arc::new(data) };
-                self.cache.put((pack.number, offset), &decoded);
-                break decoded;
-            }
             if chain.len() >= CHAIN_MAX {
                 return Err(chain_too_long(&pack, offset));
             }
-            let base = self.base(&pack, head.content)?;
-            chain.push((pack, offset));
-            match base {
-                Base::Packed(base, at) => (pack, offset) = (base, at),
-                Base::Loose(path) => break read_loose(loose::open(path)?)?,
-                Base::None(_) => unreachable!("whole objects end the chain above"),
+            let head = inflater(|inflater| pack.begin(inflater, offset))?;
+            match self.base(&pack, head.content)? {
+                Base::None(kind) => {
+                    let data = inflater(|inflater| pack.inflate(inflater, offset, &head))?;
+                    let decoded = Decoded { kind, data: Arc::new(data) };
+                    self.cache.put((pack.number, offset), &decoded);
+                    break decoded;
+                }
+                Base::Packed(base, at) => {
+                    chain.push((pack, offset));
+                    (pack, offset) = (base, at);
+                }
+                Base::Loose(path) => {
+                    chain.push((pack, offset));
+                    break read_loose(loose::open(path)?)?;
+                }
             }
         };
         let mut bytes = 0;
@@ -255,7 +265,7 @@ impl ObjectStore {
             made = Decoded { kind: made.kind, data: Arc::new(apply(&pack, offset, &made.data)?) };
             self.cache.put((pack.number, offset), &made);
         }
-        Ok(Opened::Held(made))
+        Ok(made)
     }
 
     fn base(&self, pack: &Arc<Pack>, content: Content) -> Result<Base, GitError> {

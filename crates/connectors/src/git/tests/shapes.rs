@@ -191,6 +191,24 @@ async fn a_repository_that_is_repacked_under_a_listing_is_listed_whole() {
 }
 
 #[tokio::test]
+async fn more_packs_than_are_held_open_may_go() {
+    let repo = Repo::new();
+    for number in 0..70 {
+        repo.write("file", format!("version {number}"));
+        repo.commit("one more pack");
+        repo.git(&["repack", "-dq"]);
+    }
+    assert_eq!(check_everything(&repo).await, 140);
+    let connector = connector(&repo.config());
+    let ids = ids(&repo.config()).await;
+    read(connector.as_ref(), &ids[0]).unwrap();
+    repo.git(&["repack", "-adq"]);
+    for id in &ids {
+        read(connector.as_ref(), id).unwrap();
+    }
+}
+
+#[tokio::test]
 async fn a_listing_that_was_cut_short_goes_on_to_the_same_result() {
     let repo = Repo::new();
     repo.fill(20);
