@@ -2,8 +2,8 @@
 //!
 //! `cargo run --release -p domesday-connectors --example git_throughput -- <repository> [refs]`
 //!
-//! Lists everything (or what the references lead to), then decodes it with two threads in the order of the list, as the scan core does, and
-//! has `git cat-file --batch-all-objects --batch --unordered` do the same.
+//! Lists everything, or what the references lead to, then decodes it with two threads in the order of the
+//! list, as the scan core does, and has `git cat-file --batch-all-objects --batch --unordered` do the same.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};

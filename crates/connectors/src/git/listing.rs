@@ -22,6 +22,10 @@ use super::select::{Selected, Verdict};
 use super::store::pack::Pack;
 use super::store::{Place, loose};
 
+/// What is selected is looked up object by object when the packs have at least this many times as many:
+/// going through them all is cheaper per object, and brings the better order.
+const FEW_SHARE: u64 = 10;
+
 pub(super) struct RepositoryListing {
     /// `None` while a batch is made, and after one that failed.
     state: Option<State>,
@@ -84,9 +88,12 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
 impl State {
     fn new(repository: Arc<Repository>, config: &GitConfig) -> Result<State, GitError> {
         let mut selected = Selected::new(&repository, config)?;
+        let packed: u64 = repository.store.packs().iter().map(|pack| u64::from(pack.index.count())).sum();
         let stage = match selected.take_few() {
-            Some(few) => Stage::Few(in_pack_order(&repository, few)?.into_iter()),
-            None => Stage::Packs(Packs::new(repository.store.packs(), 0, HashSet::new())),
+            Some(few) if few.len() as u64 * FEW_SHARE <= packed || packed == 0 => {
+                Stage::Few(in_pack_order(&repository, few)?.into_iter())
+            }
+            _ => Stage::Packs(Packs::new(repository.store.packs(), 0, HashSet::new())),
         };
         Ok(State { repository, max_file_size: config.max_file_size, selected, stage })
     }
