@@ -157,6 +157,26 @@ impl State {
     }
 }
 
+/// Every commit that the repository has, whether a reference leads to it or not.
+pub(super) fn all_commits(repository: &Repository) -> Result<Vec<ObjectId>, GitError> {
+    let packs = repository.store.packs();
+    let mut commits = Vec::new();
+    let mut keep = |found: Found| {
+        if let Found::Object(id, Some(ObjectKind::Commit), _) = found {
+            commits.push(id);
+        }
+    };
+    let mut packed = Packs::new(Arc::clone(&packs), 0, HashSet::new());
+    while let Some(found) = packed.next(repository)? {
+        keep(found);
+    }
+    let mut loose = LooseObjects::new(packs, HashSet::new());
+    while let Some(found) = loose.next(repository)? {
+        keep(found);
+    }
+    Ok(commits)
+}
+
 /// The objects of packs, pack by pack in delta order.
 struct Packs {
     packs: Arc<Vec<Arc<Pack>>>,

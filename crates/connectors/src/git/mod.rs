@@ -101,8 +101,8 @@ impl Git {
         Git(Arc::new(Source { config, remote, current: Mutex::default() }))
     }
 
-    /// Where these objects came from; those that no reference leads to are absent. Walks the history once,
-    /// from its beginning, until all are found.
+    /// Where these objects came from; those that no commit leads to are absent. Walks the history once, from
+    /// its beginning, until all are found; then, if need be, what no reference leads to any more.
     pub fn origins(&self, ids: &[ObjectId]) -> Result<HashMap<ObjectId, Origin>, GitError> {
         origin::origins(&*self.0.repository()?, ids)
     }

@@ -1,5 +1,8 @@
 //! Where objects came from: the commit that brought a blob, and the path it had there.
 //!
+//! First the history of all references is searched, then, for blobs that are not in it, the commits that
+//! no reference leads to any more: what was taken back by force is still in the repository.
+//!
 //! Commits are gone through parents first, the oldest of those that are ready next, so that the first
 //! commit that has a blob is one that brought it. A tree that was seen is not looked at again, whichever
 //! commit has it: that leaves, of each commit, what it changed. Per commit some 80 bytes are held, and 16
@@ -12,6 +15,7 @@ use domesday_model::ObjectKey;
 
 use super::error::GitError;
 use super::id::{ObjectId, ObjectKind};
+use super::listing;
 use super::parse::{Commit, EntryKind, Signature, Tag};
 use super::repository::Repository;
 
@@ -26,19 +30,30 @@ pub struct Origin {
     pub author: String,
     /// When, in seconds since 1970.
     pub time: i64,
+    /// Whether no reference leads to the commit that brought a blob any more.
+    pub is_abandoned: bool,
 }
 
 pub(super) fn origins(
     repository: &Repository,
     ids: &[ObjectId],
 ) -> Result<HashMap<ObjectId, Origin>, GitError> {
-    let mut search =
-        Search { repository, wanted: HashSet::new(), found: HashMap::new(), trees: HashSet::new() };
+    let mut search = Search {
+        repository,
+        wanted: HashSet::new(),
+        found: HashMap::new(),
+        trees: HashSet::new(),
+        is_abandoned: false,
+    };
     for id in ids {
         search.begin(*id)?;
     }
     if !search.wanted.is_empty() {
-        search.history()?;
+        search.history(repository.tips()?)?;
+    }
+    if !search.wanted.is_empty() {
+        search.is_abandoned = true;
+        search.history(listing::all_commits(repository)?)?;
     }
     Ok(search.found)
 }
@@ -50,6 +65,8 @@ struct Search<'a> {
     found: HashMap<ObjectId, Origin>,
     /// Trees that were looked at.
     trees: HashSet<u128>,
+    /// Commits that no reference leads to are searched. Of what they lead to, anything may be gone.
+    is_abandoned: bool,
 }
 
 impl Search<'_> {
@@ -81,16 +98,23 @@ impl Search<'_> {
         Ok(())
     }
 
-    fn history(&mut self) -> Result<(), GitError> {
-        let mut graph = Graph::new(self.repository)?;
+    fn history(&mut self, tips: Vec<ObjectId>) -> Result<(), GitError> {
+        let mut graph = Graph::new(self, tips)?;
         while let Some(commit) = graph.next() {
             self.commit(&commit)?;
             if self.wanted.is_empty() {
-                return Ok(());
+                break;
             }
         }
-        // Tags may mark trees that no commit has; they tell of no commit, and are passed over.
         Ok(())
+    }
+
+    /// What was read, or nothing where it may be gone.
+    fn if_there<T>(&self, read: Result<T, GitError>) -> Result<Option<T>, GitError> {
+        match read {
+            Err(GitError::Missing(_)) if self.is_abandoned => Ok(None),
+            read => read.map(Some),
+        }
     }
 
     fn commit(&mut self, id: &ObjectId) -> Result<(), GitError> {
@@ -103,7 +127,7 @@ impl Search<'_> {
                 continue;
             }
             let first = pending.len();
-            self.repository.tree(&tree, |entry| {
+            let read = self.repository.tree(&tree, |entry| {
                 let path = || [folder.as_slice(), entry.name].concat();
                 match entry.kind {
                     EntryKind::Tree => pending.push((entry.id, [&path(), b"/".as_slice()].concat())),
@@ -111,7 +135,8 @@ impl Search<'_> {
                     _ => {}
                 }
                 Ok(())
-            })?;
+            });
+            self.if_there(read)?;
             pending[first..].reverse();
         }
         if brought.is_empty() {
@@ -122,7 +147,8 @@ impl Search<'_> {
         for (blob, path) in brought {
             if self.wanted.remove(&blob) {
                 let author = Commit::parse(id, &object.data)?.author;
-                self.found.insert(blob, Origin::new(Some(ObjectKey(path)), *id, author));
+                let origin = Origin::new(Some(ObjectKey(path)), *id, author);
+                self.found.insert(blob, Origin { is_abandoned: self.is_abandoned, ..origin });
             }
         }
         Ok(())
@@ -135,11 +161,11 @@ impl Origin {
             Some(signature) => (String::from_utf8_lossy(signature.who).into_owned(), signature.time),
             None => (String::new(), 0),
         };
-        Origin { path, commit, author, time }
+        Origin { path, commit, author, time, is_abandoned: false }
     }
 }
 
-/// The commits that references lead to, parents before children.
+/// Commits, parents before children.
 struct Graph {
     commits: Vec<Node>,
     /// Child by child, as lists through `next`.
@@ -163,11 +189,13 @@ struct Edge {
 const NO_EDGE: u32 = u32::MAX;
 
 impl Graph {
-    fn new(repository: &Repository) -> Result<Graph, GitError> {
+    /// The commits that these lead to; what is no commit leads nowhere.
+    fn new(search: &Search<'_>, tips: Vec<ObjectId>) -> Result<Graph, GitError> {
+        let repository = search.repository;
         let mut graph = Graph { commits: Vec::new(), edges: Vec::new(), ready: BinaryHeap::new() };
         let mut numbers: HashMap<u128, u32> = HashMap::new();
         let mut pending: Vec<(ObjectId, Option<u32>)> = Vec::new();
-        for tip in repository.tips()? {
+        for tip in tips {
             match repository.peel(&tip) {
                 Ok((_, id, ObjectKind::Commit)) => pending.push((id, None)),
                 Ok(_) | Err(GitError::Missing(_)) => {}
@@ -179,7 +207,8 @@ impl Graph {
                 Some(number) => *number,
                 None => {
                     let number = graph.commits.len() as u32;
-                    let read = repository.commit(&id, |commit| (commit.parents, commit.time))?;
+                    let read = repository.commit(&id, |commit| (commit.parents, commit.time));
+                    let read = search.if_there(read)?.flatten();
                     // What a partial repository has not, it cannot tell of.
                     let Some((parents, time)) = read else { continue };
                     pending.extend(parents.into_iter().map(|parent| (parent, Some(number))));

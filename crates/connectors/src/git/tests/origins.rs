@@ -84,3 +84,40 @@ async fn of_two_paths_the_first_is_taken_and_lost_blobs_have_none() {
     assert_eq!(origins[&repo.id("HEAD:c")].path, Some(ObjectKey::new(*b"a.txt")));
     assert!(!origins.contains_key(&lost));
 }
+
+#[tokio::test]
+async fn what_was_taken_back_is_traced_to_the_abandoned_commit() {
+    let repo = Repo::new();
+    repo.write("kept", "kept");
+    repo.commit("kept");
+    repo.write("deep/secret", "taken back");
+    let abandoned = repo.commit("a mistake");
+    let blob = repo.id("HEAD:deep/secret");
+    repo.git(&["reset", "-q", "--hard", "HEAD~1"]);
+    for packed in [false, true] {
+        if packed {
+            repo.git(&["repack", "-adkq"]);
+            repo.git(&["prune-packed"]);
+        }
+        let origins = origins(&repo).await;
+        let origin = &origins[&blob];
+        assert_eq!(origin.commit.to_string(), abandoned);
+        assert_eq!(origin.path, Some(ObjectKey::new(*b"deep/secret")));
+        assert!(origin.is_abandoned);
+        assert!(!origins[&repo.id("HEAD:kept")].is_abandoned);
+    }
+}
+
+#[tokio::test]
+async fn an_abandoned_commit_may_lead_nowhere() {
+    let repo = Repo::new();
+    repo.write("kept", "kept");
+    repo.commit("kept");
+    repo.write("secret", "taken back");
+    let abandoned = repo.commit("a mistake");
+    let (blob, tree) = (repo.id("HEAD:secret"), repo.id("HEAD^{tree}"));
+    repo.git(&["reset", "-q", "--hard", "HEAD~1"]);
+    fs::remove_file(repo.path.join(format!(".git/objects/{}/{}", &tree[..2], &tree[2..]))).unwrap();
+    let origins = origins(&repo).await;
+    assert!(origins.contains_key(&abandoned) && !origins.contains_key(&blob));
+}
