@@ -1,4 +1,5 @@
 //! The connectors, one folder each. They must not know the store, nor each other.
 
 pub mod filesystem;
+pub mod git;
 pub mod stdin;

@@ -1,0 +1,242 @@
+//! The objects of one pack in delta order: each before those that are made from it, all that are made
+//! from one before the next.
+//!
+//! The order comes from the index and the entries' heads alone. Of a delta the first bytes are inflated,
+//! because only they tell the size of what it makes; of a tree's, not even these. The forest takes 32
+//! bytes per object of the pack, and 8 more while it is built.
+
+use std::sync::Arc;
+
+use super::error::GitError;
+use super::id::{ObjectId, ObjectKind};
+use super::store::Inflater;
+use super::store::pack::{Content, LOOK_LEN, Pack};
+
+/// Bytes of a pack read at once.
+const WINDOW_LEN: usize = 256 << 10;
+/// From this distance between entries on, each is read for itself.
+const SPARSE_MIN: u64 = 16 << 10;
+const NONE: u32 = u32::MAX;
+/// A size that is not known yet.
+const UNKNOWN: u64 = u64::MAX;
+
+/// An entry of a pack. The kind is `None` for a delta whose base comes later, and for damaged ones.
+struct Node {
+    offset: u64,
+    size: u64,
+    /// Its place in the order of ids.
+    position: u32,
+    first_child: u32,
+    next_sibling: u32,
+    kind: Option<ObjectKind>,
+    state: State,
+}
+
+const _: () = assert!(size_of::<Node>() == 32);
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Root,
+    Delta,
+    Visited,
+}
+
+/// An object as the pack has it.
+pub(super) struct PackedObject {
+    pub id: ObjectId,
+    /// `None` when the pack is damaged there: opening it tells how.
+    pub kind: Option<ObjectKind>,
+    pub size: u64,
+}
+
+pub(super) struct Forest {
+    pack: Arc<Pack>,
+    nodes: Vec<Node>,
+    /// Ids that packs before this one have, one bit each by position.
+    duplicates: Vec<u64>,
+    next_root: usize,
+    /// What is to be visited, the next last, with the kind of its root.
+    stack: Vec<(u32, Option<ObjectKind>)>,
+    /// Entries that hang on no root, after all roots were visited.
+    next_loose_end: usize,
+}
+
+impl Forest {
+    /// The forest of `pack`, without the objects that one of `before` has.
+    pub fn new(pack: &Arc<Pack>, before: &[Arc<Pack>]) -> Result<Forest, GitError> {
+        Ok(Forest {
+            nodes: nodes(pack)?,
+            duplicates: duplicates(pack, before)?,
+            pack: Arc::clone(pack),
+            next_root: 0,
+            stack: Vec::new(),
+            next_loose_end: 0,
+        })
+    }
+
+    /// The next object, whatever it is.
+    pub fn next(&mut self) -> Result<Option<PackedObject>, GitError> {
+        while let Some((at, kind)) = self.next_node() {
+            let node = &self.nodes[at];
+            if self.duplicates.get(at_word(node.position)).is_some_and(|word| word & bit(node.position) != 0)
+            {
+                continue;
+            }
+            // Trees are left out, so their ids and sizes are nobody's business.
+            if kind == Some(ObjectKind::Tree) {
+                continue;
+            }
+            let size = match node.size {
+                UNKNOWN => self.pack.size_at(node.offset).unwrap_or(0),
+                size => size,
+            };
+            return Ok(Some(PackedObject { id: self.pack.index.id(node.position)?, kind, size }));
+        }
+        Ok(None)
+    }
+
+    fn next_node(&mut self) -> Option<(usize, Option<ObjectKind>)> {
+        if let Some((at, kind)) = self.stack.pop() {
+            return Some(self.visit(at as usize, kind));
+        }
+        while let Some(node) = self.nodes.get(self.next_root) {
+            let (at, kind) = (self.next_root, node.kind);
+            self.next_root += 1;
+            if node.state == State::Root {
+                return Some(self.visit(at, kind));
+            }
+        }
+        // Deltas in a circle, or of an object that is not in the pack.
+        while let Some(node) = self.nodes.get_mut(self.next_loose_end) {
+            let at = self.next_loose_end;
+            self.next_loose_end += 1;
+            if node.state != State::Visited {
+                node.state = State::Visited;
+                return Some((at, None));
+            }
+        }
+        None
+    }
+
+    fn visit(&mut self, at: usize, kind: Option<ObjectKind>) -> (usize, Option<ObjectKind>) {
+        let node = &mut self.nodes[at];
+        node.state = State::Visited;
+        if node.next_sibling != NONE {
+            self.stack.push((node.next_sibling, kind));
+        }
+        if node.first_child != NONE {
+            self.stack.push((node.first_child, kind));
+        }
+        (at, kind)
+    }
+}
+
+/// The entries in the order they have in the pack, with their children.
+fn nodes(pack: &Pack) -> Result<Vec<Node>, GitError> {
+    let offsets = pack.index.offsets()?;
+    let node = |(position, offset)| Node {
+        offset,
+        size: 0,
+        position: position as u32,
+        first_child: NONE,
+        next_sibling: NONE,
+        kind: None,
+        state: State::Root,
+    };
+    let mut nodes: Vec<Node> = offsets.into_iter().enumerate().map(node).collect();
+    nodes.sort_unstable_by_key(|node| node.offset);
+    let mut bases = Vec::new();
+    let mut window = Window::new(pack, nodes.len());
+    let mut inflater = Inflater::new();
+    for at in 0..nodes.len() {
+        let offset = nodes[at].offset;
+        let bytes = window.at(offset)?;
+        // An entry that makes no sense is a root without a kind.
+        let Ok(head) = pack.head(offset, bytes) else {
+            bases.push(NONE);
+            continue;
+        };
+        let base = match head.content {
+            Content::Whole(kind) => {
+                nodes[at].kind = Some(kind);
+                nodes[at].size = head.size;
+                bases.push(NONE);
+                continue;
+            }
+            Content::DeltaAt(base) => Some(base),
+            Content::DeltaOf(id) => pack.index.find(&id)?,
+        };
+        let base = base.and_then(|base| nodes.binary_search_by_key(&base, |node| node.offset).ok());
+        nodes[at].state = State::Delta;
+        nodes[at].kind = base.and_then(|base| nodes[base].kind);
+        nodes[at].size = match nodes[at].kind {
+            None | Some(ObjectKind::Tree) => UNKNOWN,
+            Some(_) => pack.object_size(&mut inflater, &head, bytes).unwrap_or(0),
+        };
+        bases.push(base.map_or(NONE, |base| base as u32));
+    }
+    // From the last to the first, so that siblings come in the order of the pack.
+    for (at, &base) in bases.iter().enumerate().rev().filter(|(_, base)| **base != NONE) {
+        nodes[at].next_sibling = nodes[base as usize].first_child;
+        nodes[base as usize].first_child = at as u32;
+    }
+    Ok(nodes)
+}
+
+/// Which ids of `pack` others have: both are read in order, side by side.
+fn duplicates(pack: &Pack, others: &[Arc<Pack>]) -> Result<Vec<u64>, GitError> {
+    if others.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut bits = vec![0; at_word(pack.index.count()) + 1];
+    for other in others {
+        let (mut own, mut theirs) = (pack.index.ids(), other.index.ids());
+        let mut position = 0;
+        let mut one = theirs.next()?;
+        while let Some(id) = own.next()? {
+            while one.is_some_and(|one| one < id) {
+                one = theirs.next()?;
+            }
+            if one == Some(id) {
+                bits[at_word(position)] |= bit(position);
+            }
+            position += 1;
+        }
+    }
+    Ok(bits)
+}
+
+fn at_word(position: u32) -> usize {
+    position as usize / 64
+}
+
+fn bit(position: u32) -> u64 {
+    1 << (position % 64)
+}
+
+/// A pack read from front to back.
+struct Window<'a> {
+    pack: &'a Pack,
+    buffer: Vec<u8>,
+    start: u64,
+    len: usize,
+}
+
+impl Window<'_> {
+    fn new(pack: &Pack, entries: usize) -> Window<'_> {
+        let sparse = pack.len() / (entries as u64).max(1) >= SPARSE_MIN;
+        let buffer = vec![0; if sparse { LOOK_LEN } else { WINDOW_LEN }];
+        Window { pack, buffer, start: 0, len: 0 }
+    }
+
+    /// The bytes from `offset` on: [`LOOK_LEN`] of them, or all there are.
+    fn at(&mut self, offset: u64) -> Result<&[u8], GitError> {
+        let wanted = offset.saturating_add(LOOK_LEN as u64).min(self.pack.len());
+        if offset < self.start || wanted > self.start + self.len as u64 {
+            self.start = offset;
+            self.len = self.pack.read_at(&mut self.buffer, offset)?;
+        }
+        let from = (offset - self.start).min(self.len as u64) as usize;
+        Ok(&self.buffer[from..self.len.min(from + LOOK_LEN)])
+    }
+}

@@ -1,0 +1,294 @@
+//! Listing a repository: every blob, commit and tag once, in the order in which decoding them is cheapest.
+//!
+//! Packs come by name, each in delta order, then loose objects by id. A short selection is looked up
+//! object by object instead. The order does not matter to a listing that goes on after a crash: it lists
+//! again and leaves out what is staged, so that a repository that was repacked meanwhile is no problem.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::vec;
+
+use async_trait::async_trait;
+use domesday_connector::{ConnectorError, Listing};
+use domesday_model::{Reason, RecordKind, UnitRecord, VersionMarks};
+
+use super::Source;
+use super::config::GitConfig;
+use super::error::GitError;
+use super::forest::Forest;
+use super::id::{ObjectId, ObjectKind};
+use super::repository::Repository;
+use super::select::{Selected, Verdict};
+use super::store::pack::Pack;
+use super::store::{Place, loose};
+
+/// What is selected is looked up object by object when the packs have at least this many times as many:
+/// going through them all is cheaper per object, and brings the better order.
+const FEW_SHARE: u64 = 10;
+
+pub(super) struct RepositoryListing {
+    /// `None` while a batch is made, and after one that failed.
+    state: Option<State>,
+}
+
+struct State {
+    repository: Arc<Repository>,
+    max_file_size: Option<u64>,
+    selected: Selected,
+    stage: Stage,
+}
+
+enum Stage {
+    /// What was looked up, in the order it has in the packs.
+    Few(vec::IntoIter<(ObjectId, ObjectKind)>),
+    Packs(Packs),
+    Loose(LooseObjects),
+    /// Packs that cannot be read, by name: opening one tells what is wrong.
+    Broken(vec::IntoIter<Vec<u8>>),
+}
+
+/// Something to be listed.
+enum Found {
+    /// Without a kind when it is damaged.
+    Object(ObjectId, Option<ObjectKind>, u64),
+    Broken(Vec<u8>),
+}
+
+impl RepositoryListing {
+    /// Begins a listing; mirrors a remote repository, and walks the history when something narrows it.
+    pub async fn begin(source: Arc<Source>) -> Result<Self, ConnectorError> {
+        let state = blocking(move || State::new(source.reopen()?, &source.config)).await??;
+        Ok(RepositoryListing { state: Some(state) })
+    }
+}
+
+#[async_trait]
+impl Listing for RepositoryListing {
+    async fn next_batch(&mut self, max: usize) -> Result<Vec<UnitRecord>, ConnectorError> {
+        let Some(mut state) = self.state.take() else { return Ok(Vec::new()) };
+        let (state, batch) = blocking(move || {
+            let batch = state.next_batch(max);
+            (state, batch)
+        })
+        .await?;
+        let batch = batch?;
+        self.state = Some(state);
+        Ok(batch)
+    }
+}
+
+/// Runs what takes long where it holds nobody up.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ConnectorError> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| ConnectorError::Container {
+        reason: Reason::ReadError,
+        detail: format!("listing the repository did not end well: {error}"),
+    })
+}
+
+impl State {
+    fn new(repository: Arc<Repository>, config: &GitConfig) -> Result<State, GitError> {
+        let mut selected = Selected::new(&repository, config)?;
+        let packed: u64 = repository.store.packs().iter().map(|pack| u64::from(pack.index.count())).sum();
+        let stage = match selected.take_few() {
+            Some(few) if few.len() as u64 * FEW_SHARE <= packed || packed == 0 => {
+                Stage::Few(in_pack_order(&repository, few)?.into_iter())
+            }
+            _ => Stage::Packs(Packs::new(repository.store.packs(), 0, HashSet::new())),
+        };
+        Ok(State { repository, max_file_size: config.max_file_size, selected, stage })
+    }
+
+    fn next_batch(&mut self, max: usize) -> Result<Vec<UnitRecord>, GitError> {
+        let mut records = Vec::with_capacity(max);
+        while records.len() < max {
+            match self.next()? {
+                Some(Found::Object(id, kind, size)) => records.extend(self.record(&id, kind, size)),
+                Some(Found::Broken(name)) => records.push(record(name, 0, None)),
+                None => break,
+            }
+        }
+        Ok(records)
+    }
+
+    fn record(&self, id: &ObjectId, kind: Option<ObjectKind>, size: u64) -> Option<UnitRecord> {
+        if kind == Some(ObjectKind::Tree) {
+            return None;
+        }
+        let reason = match self.selected.judge(id, kind) {
+            Verdict::Pass => return None,
+            Verdict::Skip(reason) => Some(reason),
+            Verdict::Scan => self.max_file_size.filter(|max| size > *max).map(|_| Reason::TooLarge),
+        };
+        Some(record(id.to_name(), size, reason))
+    }
+
+    fn next(&mut self) -> Result<Option<Found>, GitError> {
+        loop {
+            let found = match &mut self.stage {
+                Stage::Few(few) => next_of_few(&self.repository, few),
+                Stage::Packs(packs) => packs.next(&self.repository)?,
+                Stage::Loose(loose) => loose.next(&self.repository)?,
+                Stage::Broken(names) => match names.next() {
+                    None => return Ok(None),
+                    name => name.map(Found::Broken),
+                },
+            };
+            if found.is_some() {
+                return Ok(found);
+            }
+            self.next_stage()?;
+        }
+    }
+
+    fn next_stage(&mut self) -> Result<(), GitError> {
+        let store = &self.repository.store;
+        self.stage = match &mut self.stage {
+            Stage::Packs(packs) => {
+                Stage::Loose(LooseObjects::new(Arc::clone(&packs.packs), std::mem::take(&mut packs.loose)))
+            }
+            // Packed while this listing ran: what was loose at its beginning may be in a pack that came.
+            Stage::Loose(loose) if store.load_packs()? => {
+                let listed = loose.packs.len();
+                Stage::Packs(Packs::new(store.packs(), listed, std::mem::take(&mut loose.listed)))
+            }
+            _ => Stage::Broken(store.broken_names().into_iter()),
+        };
+        Ok(())
+    }
+}
+
+/// Every commit that the repository has, whether a reference leads to it or not.
+pub(super) fn all_commits(repository: &Repository) -> Result<Vec<ObjectId>, GitError> {
+    let packs = repository.store.packs();
+    let mut commits = Vec::new();
+    let mut keep = |found: Found| {
+        if let Found::Object(id, Some(ObjectKind::Commit), _) = found {
+            commits.push(id);
+        }
+    };
+    let mut packed = Packs::new(Arc::clone(&packs), 0, HashSet::new());
+    while let Some(found) = packed.next(repository)? {
+        keep(found);
+    }
+    let mut loose = LooseObjects::new(packs, HashSet::new());
+    while let Some(found) = loose.next(repository)? {
+        keep(found);
+    }
+    Ok(commits)
+}
+
+/// The objects of packs, pack by pack in delta order.
+struct Packs {
+    packs: Arc<Vec<Arc<Pack>>>,
+    next: usize,
+    forest: Option<Forest>,
+    /// What was listed already, as loose objects.
+    loose: HashSet<u128>,
+}
+
+impl Packs {
+    /// The objects of `packs` from number `next` on.
+    fn new(packs: Arc<Vec<Arc<Pack>>>, next: usize, loose: HashSet<u128>) -> Packs {
+        Packs { packs, next, forest: None, loose }
+    }
+
+    fn next(&mut self, repository: &Repository) -> Result<Option<Found>, GitError> {
+        loop {
+            let Some(forest) = &mut self.forest else {
+                let Some(pack) = self.packs.get(self.next) else { return Ok(None) };
+                self.forest = Some(Forest::new(pack, &self.packs[..self.next])?);
+                self.next += 1;
+                continue;
+            };
+            match forest.next()? {
+                Some(object) if self.loose.contains(&object.id.short()) => {}
+                Some(object) => {
+                    // In a pack that leans on others, only these tell what it is.
+                    let kind = object.kind.or_else(|| {
+                        let place = repository.store.find(&object.id).ok()?;
+                        repository.store.describe(&place).ok().map(|(kind, _)| kind)
+                    });
+                    return Ok(Some(Found::Object(object.id, kind, object.size)));
+                }
+                None => self.forest = None,
+            }
+        }
+    }
+}
+
+/// Loose objects, folder by folder in the order of their ids, without those that packs have.
+struct LooseObjects {
+    packs: Arc<Vec<Arc<Pack>>>,
+    folder: usize,
+    first: u8,
+    ids: vec::IntoIter<ObjectId>,
+    listed: HashSet<u128>,
+}
+
+impl LooseObjects {
+    fn new(packs: Arc<Vec<Arc<Pack>>>, listed: HashSet<u128>) -> LooseObjects {
+        LooseObjects { packs, folder: 0, first: 0, ids: Vec::new().into_iter(), listed }
+    }
+
+    fn next(&mut self, repository: &Repository) -> Result<Option<Found>, GitError> {
+        let store = &repository.store;
+        loop {
+            while let Some(id) = self.ids.next() {
+                if self.is_packed(&id)? || !self.listed.insert(id.short()) {
+                    continue;
+                }
+                let place = store.find(&id).and_then(|place| store.describe(&place));
+                let (kind, size) = place.map_or((None, 0), |(kind, size)| (Some(kind), size));
+                return Ok(Some(Found::Object(id, kind, size)));
+            }
+            let Some(objects) = store.folders.get(self.folder) else { return Ok(None) };
+            self.ids = loose::list(objects, self.first, store.hash)?.into_iter();
+            self.first = self.first.wrapping_add(1);
+            self.folder += usize::from(self.first == 0);
+        }
+    }
+
+    fn is_packed(&self, id: &ObjectId) -> Result<bool, GitError> {
+        for pack in self.packs.iter() {
+            if pack.index.find(id)?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// The next object that was looked up. In a repository that has only part of its objects, those it has
+/// not are passed over; anywhere else opening them tells that they are missing.
+fn next_of_few(repository: &Repository, few: &mut vec::IntoIter<(ObjectId, ObjectKind)>) -> Option<Found> {
+    let store = &repository.store;
+    few.find_map(|(id, kind)| {
+        let size = match store.find(&id) {
+            Ok(Place::Packed(pack, offset)) => pack.size_at(offset).unwrap_or(0),
+            Ok(place) => store.describe(&place).map_or(0, |(_, size)| size),
+            Err(GitError::Missing(_)) if repository.partial => return None,
+            Err(_) => 0,
+        };
+        Some(Found::Object(id, Some(kind), size))
+    })
+}
+
+/// Sorts objects by where they are: neighbours in a pack are mostly made from each other.
+fn in_pack_order(
+    repository: &Repository,
+    few: Vec<(ObjectId, ObjectKind)>,
+) -> Result<Vec<(ObjectId, ObjectKind)>, GitError> {
+    let mut placed = Vec::with_capacity(few.len());
+    for (id, kind) in few {
+        let place = repository.store.find_packed(&id)?.map(|(pack, offset)| (pack.number, offset));
+        placed.push((place.unwrap_or((u32::MAX, u64::MAX)), id, kind));
+    }
+    placed.sort_unstable_by_key(|(place, id, _)| (*place, *id));
+    Ok(placed.into_iter().map(|(_, id, kind)| (id, kind)).collect())
+}
+
+fn record(name: Vec<u8>, size: u64, reason: Option<Reason>) -> UnitRecord {
+    let kind = if reason.is_some() { RecordKind::Skipped } else { RecordKind::File };
+    // An id is all that tells versions apart.
+    UnitRecord { kind, name, size, marks: VersionMarks::default(), reason }
+}

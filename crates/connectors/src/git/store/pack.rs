@@ -1,0 +1,166 @@
+//! A pack: objects one after another, whole or as deltas of others.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::HELD_MAX;
+use super::delta;
+use super::file::StoreFile;
+use super::index::PackIndex;
+use super::inflate::{Inflater, inflater};
+use crate::git::error::GitError;
+use crate::git::id::{HashKind, ObjectId, ObjectKind};
+
+const HEADER_LEN: u64 = 12;
+/// Bytes of an entry from which its head and, for a delta, the size of what it makes can always be told:
+/// the head, and the tables that precede the first byte of a deflated stream.
+pub(in crate::git) const LOOK_LEN: usize = 1 << 10;
+
+pub(in crate::git) struct Pack {
+    /// Told apart by number in the cache, for as long as the process lives.
+    pub number: u32,
+    pub index: PackIndex,
+    pub(super) file: Arc<StoreFile>,
+    hash: HashKind,
+}
+
+/// What an entry is, before it is inflated.
+pub(in crate::git) struct EntryHead {
+    pub content: Content,
+    /// Bytes of what is deflated: of an object, or of a delta's instructions.
+    pub size: u64,
+    /// Bytes of the head.
+    pub len: usize,
+}
+
+#[derive(Clone, Copy)]
+pub(in crate::git) enum Content {
+    Whole(ObjectKind),
+    /// A delta of the object that begins there in the same pack.
+    DeltaAt(u64),
+    DeltaOf(ObjectId),
+}
+
+impl Pack {
+    /// The pack whose index is at this path.
+    pub fn open(index: &Path, number: u32, hash: HashKind, hold: bool) -> Result<Pack, GitError> {
+        let file = StoreFile::open(index.with_extension("pack"), hold)?;
+        let mut header = [0; HEADER_LEN as usize];
+        file.read_exact_at(&mut header, 0)?;
+        if header[..4] != *b"PACK" || !matches!(header[4..8], [0, 0, 0, 2 | 3]) {
+            return Err(file.corrupt("it does not begin as a pack does"));
+        }
+        let index = PackIndex::open(index.to_path_buf(), hash, hold)?;
+        Ok(Pack { number, index, file: Arc::new(file), hash })
+    }
+
+    pub fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// Bytes of the file.
+    pub fn len(&self) -> u64 {
+        self.file.len()
+    }
+
+    /// Reads some of the pack's bytes.
+    pub fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<usize, GitError> {
+        self.file.read_at(buf, offset)
+    }
+
+    pub fn corrupt(&self, detail: impl Into<String>) -> GitError {
+        self.file.corrupt(detail)
+    }
+
+    /// The head of the entry that begins at `offset` with `bytes`.
+    pub fn head(&self, offset: u64, bytes: &[u8]) -> Result<EntryHead, GitError> {
+        let head = if offset < HEADER_LEN { None } else { parse_head(offset, bytes, self.hash) };
+        head.ok_or_else(|| self.corrupt(format!("no object begins at offset {offset}")))
+    }
+
+    /// The size of the object at `offset`, of which `bytes` are the first [`LOOK_LEN`] or all.
+    pub fn object_size(&self, inflater: &mut Inflater, head: &EntryHead, bytes: &[u8]) -> Option<u64> {
+        if matches!(head.content, Content::Whole(_)) {
+            return Some(head.size);
+        }
+        let mut start = [0; delta::HEAD_MAX];
+        let len = inflater.head(bytes.get(head.len..)?, &mut start)?;
+        delta::sizes(&mut &start[..len]).map(|(_, size)| size)
+    }
+
+    /// The size of the object at `offset`.
+    pub fn size_at(&self, offset: u64) -> Result<u64, GitError> {
+        let mut bytes = [0; LOOK_LEN];
+        let len = self.read_at(&mut bytes, offset)?;
+        let head = self.head(offset, &bytes[..len])?;
+        inflater(|inflater| self.object_size(inflater, &head, &bytes[..len]))
+            .ok_or_else(|| self.corrupt(format!("the delta at offset {offset} has no head")))
+    }
+
+    /// The head of the entry at `offset`.
+    pub(super) fn begin(&self, inflater: &mut Inflater, offset: u64) -> Result<EntryHead, GitError> {
+        self.head(offset, inflater.first(&self.file, offset)?)
+    }
+
+    /// What is deflated in the entry at `offset`: `size` bytes that may be held.
+    pub(super) fn inflate(
+        &self,
+        inflater: &mut Inflater,
+        offset: u64,
+        head: &EntryHead,
+    ) -> Result<Vec<u8>, GitError> {
+        inflater.whole(&self.file, offset, head.len, self.held_size(offset, head.size)?)
+    }
+
+    /// A size that may be held in memory.
+    pub(super) fn held_size(&self, offset: u64, size: u64) -> Result<usize, GitError> {
+        if size > HELD_MAX {
+            let what = format!(
+                "the object at offset {offset} of {}, or one it is made from,",
+                self.path().display()
+            );
+            return Err(GitError::TooLarge { what, size, max: HELD_MAX });
+        }
+        Ok(size as usize)
+    }
+}
+
+fn parse_head(offset: u64, bytes: &[u8], hash: HashKind) -> Option<EntryHead> {
+    let mut rest = bytes.iter();
+    let first = *rest.next()?;
+    let mut size = u64::from(first & 15);
+    let (mut shift, mut more) = (4, first & 0x80 != 0);
+    while more {
+        let byte = *rest.next()?;
+        let part = u64::from(byte & 0x7f);
+        if shift >= 64 || part << shift >> shift != part {
+            return None;
+        }
+        size |= part << shift;
+        shift += 7;
+        more = byte & 0x80 != 0;
+    }
+    let content = match first >> 4 & 7 {
+        1 => Content::Whole(ObjectKind::Commit),
+        2 => Content::Whole(ObjectKind::Tree),
+        3 => Content::Whole(ObjectKind::Blob),
+        4 => Content::Whole(ObjectKind::Tag),
+        6 => {
+            let mut byte = *rest.next()?;
+            let mut back = u64::from(byte & 0x7f);
+            while byte & 0x80 != 0 {
+                byte = *rest.next()?;
+                back = (back + 1).checked_mul(128)? | u64::from(byte & 0x7f);
+            }
+            // Always backwards, so that such deltas cannot go round in a circle.
+            Content::DeltaAt(offset.checked_sub(back).filter(|_| back > 0)?)
+        }
+        7 => {
+            let (id, after) = rest.as_slice().split_at_checked(hash.len())?;
+            rest = after.iter();
+            Content::DeltaOf(ObjectId::from_bytes(id)?)
+        }
+        _ => return None,
+    };
+    Some(EntryHead { content, size, len: bytes.len() - rest.len() })
+}
