@@ -43,7 +43,7 @@ BEGIN
 
     GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO domesday_operator;
     REVOKE INSERT, UPDATE, DELETE ON schema_migrations FROM domesday_operator;
-    GRANT USAGE ON SEQUENCE event_positions TO domesday_operator;
+    GRANT USAGE ON SEQUENCE event_positions, enumeration_batches_id_seq TO domesday_operator;
 
     -- ── the worker ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -67,20 +67,34 @@ BEGIN
 
     -- What enumeration lists.
     GRANT SELECT ON enumeration_sessions TO domesday_worker;
-    GRANT UPDATE (status, last_update) ON enumeration_sessions TO domesday_worker;
+    GRANT UPDATE (status, waiting_until, last_update) ON enumeration_sessions TO domesday_worker;
     GRANT INSERT ON enumeration_batches TO domesday_worker;
     GRANT SELECT, INSERT ON task_units TO domesday_worker;
-    GRANT UPDATE (status, reason, detail, records, containers, objects, skipped, bytes, resume_point, fanned_out)
+    GRANT UPDATE (status, reason, detail, records, containers, objects, skipped, unchanged, bytes, fanned_out)
         ON task_units TO domesday_worker;
     -- A container that is listed again from its beginning is cleared first.
     GRANT SELECT, INSERT, DELETE ON task_output_records TO domesday_worker;
     GRANT SELECT, INSERT, UPDATE, DELETE ON task_unit_skips TO domesday_worker;
+
+    -- The targets it comes upon, and what is new of those that are known.
+    GRANT SELECT, INSERT ON github_repos, url_targets, scan_targets, job_scan_targets TO domesday_worker;
+    GRANT UPDATE (name, is_active, metadata, updated_at) ON github_repos TO domesday_worker;
+    GRANT UPDATE (metadata, updated_at) ON url_targets TO domesday_worker;
+    GRANT UPDATE (name, metadata) ON scan_targets TO domesday_worker;
 
     -- What classification finds: staged, then published.
     GRANT SELECT, INSERT, DELETE ON staged_findings, staged_objects TO domesday_worker;
     GRANT SELECT, INSERT ON findings TO domesday_worker;
     GRANT UPDATE (last_seen, score) ON findings TO domesday_worker;
     GRANT INSERT ON finding_occurrences, object_scans TO domesday_worker;
+    -- What an earlier job found in objects that have not changed since is found again, without reading them.
+    GRANT SELECT ON finding_occurrences, object_scans TO domesday_worker;
+    GRANT SELECT (id, pruned_at) ON master_jobs TO domesday_worker;
+
+    -- Where it came from: the list of what is to be looked up, and what was found out.
+    GRANT SELECT, INSERT, DELETE ON untraced_objects TO domesday_worker;
+    GRANT SELECT, INSERT ON object_origins TO domesday_worker;
+    GRANT UPDATE (path, commit_id, author, time_ms, is_abandoned) ON object_origins TO domesday_worker;
 
     GRANT INSERT ON events TO domesday_worker;
 END $$;

@@ -5,11 +5,15 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 
+use crate::crash::source;
 use crate::workspace::{cargo, root};
 use crate::{chaos, crash, tidy};
 
 /// Kills of the short crash run: enough to pass through every phase, and done in about a minute.
 const SHORT_RUN_KILLS: u64 = 15;
+
+/// And of each other kind of source.
+const OTHER_SOURCES_KILLS: u64 = 6;
 
 pub fn test() -> Result<()> {
     let begun = Instant::now();
@@ -25,6 +29,15 @@ pub fn test() -> Result<()> {
     step("crash run", || {
         crash::run(&crash::Options { kills: SHORT_RUN_KILLS, ..crash::Options::default() })
     })?;
+    for kind in source::Kind::ALL.iter().copied().filter(|kind| *kind != source::Kind::Files) {
+        step(&format!("crash run of a {} source", kind.name()), || {
+            crash::run(&crash::Options {
+                kills: OTHER_SOURCES_KILLS,
+                source: kind,
+                ..crash::Options::default()
+            })
+        })?;
+    }
     step("chaos run", || chaos::run(&chaos::Options::default()))?;
     println!("\nall steps passed in {} s", begun.elapsed().as_secs());
     Ok(())

@@ -12,6 +12,7 @@ mod workspace;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
+use crash::source::Kind;
 
 const HELP: &str = "\
 Usage: cargo xtask <command>
@@ -19,10 +20,12 @@ Usage: cargo xtask <command>
 Commands:
   test                                         everything CI runs, up to the first failure
   tidy                                         crate layers, file lengths, licences and other rules of style
-  crash --kills <N> --seed <S> [--files <F>]   kill scans again and again, and prove that nothing is lost
+  crash --kills <N> --seed <S> [--files <F>] [--source <KIND>]
+                                               kill scans again and again, and prove that nothing is lost
   chaos --minutes <M> --seed <S>               disturb a fleet in every way, and prove the same of it
   bench fleet [store] [scan] [distance] [--tree <PATH>]
                                                how fast a fleet is, and what it writes
+  bench listing                                what a listing of a million keys costs, killed on the way or not
 ";
 
 fn main() -> ExitCode {
@@ -49,6 +52,7 @@ fn run(arguments: &[String]) -> Result<()> {
         ("crash", options) => crash::run(&crash_options(options)?),
         ("chaos", options) => chaos::run(&chaos_options(options)?),
         ("bench", [what, options @ ..]) if what == "fleet" => bench::run(&bench_options(options)?),
+        ("bench", [what]) if what == "listing" => bench::listing::run(),
         ("help" | "-h" | "--help", _) => {
             print!("{HELP}");
             Ok(())
@@ -59,7 +63,14 @@ fn run(arguments: &[String]) -> Result<()> {
 
 fn crash_options(arguments: &[String]) -> Result<crash::Options> {
     let mut options = crash::Options::default();
-    for (name, number) in numbers(arguments)? {
+    let mut rest = Vec::new();
+    for pair in arguments.chunks(2) {
+        match pair {
+            [name, value] if name == "--source" => options.source = source(value)?,
+            pair => rest.extend_from_slice(pair),
+        }
+    }
+    for (name, number) in numbers(&rest)? {
         match name {
             "--kills" => options.kills = number,
             "--seed" => options.seed = number,
@@ -68,6 +79,15 @@ fn crash_options(arguments: &[String]) -> Result<crash::Options> {
         }
     }
     Ok(options)
+}
+
+fn source(name: &str) -> Result<Kind> {
+    let known = || Kind::ALL.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(", ");
+    Kind::ALL
+        .iter()
+        .copied()
+        .find(|kind| kind.name() == name)
+        .with_context(|| format!("--source takes one of {}, not `{name}`", known()))
 }
 
 fn chaos_options(arguments: &[String]) -> Result<chaos::Options> {

@@ -76,8 +76,8 @@ struct AbortingConnector {
 
 #[async_trait]
 impl Connector for AbortingConnector {
-    fn resume_policy(&self) -> ResumePolicy {
-        self.connector.resume_policy()
+    fn resume_policy(&self, container: &ObjectKey) -> ResumePolicy {
+        self.connector.resume_policy(container)
     }
 
     async fn list(

@@ -14,6 +14,7 @@ mod request;
 mod rules;
 mod signals;
 mod state;
+mod target;
 mod telemetry;
 
 use std::fmt;
@@ -80,6 +81,8 @@ fn run(command: &Command) -> anyhow::Result<Exit> {
         Command::Template(args) => commands::template::run(args),
         Command::Job(args) => commands::job::run(args),
         Command::Task(args) => commands::task::run(args),
+        Command::Session(args) => commands::session::run(args),
+        Command::Target(args) => commands::target::run(args),
         Command::Status(args) => commands::status::run(args),
         Command::Db(args) => commands::db::run(args),
         Command::Prune(args) => commands::prune::run(args),

@@ -66,9 +66,14 @@ fn data_sources_are_added_shown_changed_tested_and_removed() {
         let tested = book.run(&["datasource", "test", "shares"]).exits(0);
         assert_eq!(tested.json()["objects"], 1);
         assert_eq!(tested.json()["containers"], 1);
+        assert_eq!(tested.json()["readable"], true);
+        let steps = tested.json()["steps"].clone();
+        assert!(steps.as_array().unwrap().iter().all(|step| step["status"] == "ok"), "{steps}");
         assert!(tested.err.contains("a worker of node group us must reach it"), "{}", tested.err);
         edit(&["--set", "root=/no/such/folder"]).exits(0);
-        book.run(&["datasource", "test", "shares"]).fails_saying(&["datasource shares", "No such file"]);
+        let tested = book.run(&["datasource", "test", "shares"]).exits(3);
+        assert!(tested.err.contains("datasource shares: ") && tested.err.contains("No such file"));
+        assert_eq!(tested.json()["steps"][1]["status"], "failed");
         book.run(&["datasource", "remove", "share"]).fails_saying(&["did you mean `shares`?"]);
         assert_eq!(book.json(&["datasource", "remove", "shares"]), json!({ "removed": "shares" }));
         assert_eq!(book.json(&["datasource", "list"]), json!([]));

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use common::book::Book;
 use common::{Place, Ran, run, text};
-use domesday_model::{JobStatus, ProcessId, TaskType};
+use domesday_model::{JobStatus, ObjectKey, ProcessId, Reason, TargetDraft, TaskType};
 use domesday_store::postgres::{Options, PostgresStore};
-use domesday_store::{GiveBack, OwnedJob, Process, Role, Store};
+use domesday_store::{GiveBack, OwnedJob, Process, Role, Store, UnitListing};
 use domesday_testkit::postgres::Server;
 use serde_json::{Value, json};
 
@@ -236,6 +236,83 @@ fn tasks_are_listed_shown_and_tried_again() {
     assert_eq!(book.run(&["task", "retry", "--all", "--job", ID]).exits(3).json()["retried"], 0);
     book.run(&["task", "retry"]).fails_saying(&["<ID>"]);
     book.run(&["task", "retry", "--all"]).fails_saying(&["--job"]);
+}
+
+#[test]
+fn sessions_and_targets_of_a_scan_are_listed_and_shown() {
+    let book = Book::embedded();
+    book.place.file("a.txt", "nothing here");
+    assert_eq!(book.json(&["session", "list"]), json!([]));
+    assert_eq!(book.json(&["target", "list"]), json!([]));
+    book.run(&["scan", "tree"]).exits(0);
+    let sessions = book.json(&["session", "list"]);
+    let [session] = &sessions.as_array().unwrap()[..] else { panic!("{sessions}") };
+    assert_eq!((&session["status"], &session["source_type"]), (&json!("COMPLETED"), &json!("filesystem")));
+    assert_eq!((&session["items_processed"], &session["failed_batches"]), (&json!(1), &json!(0)));
+    let job = text(&session["master_job"]);
+    assert_eq!(book.json(&["session", "list", "--job", &job[..6]]), sessions);
+    assert_eq!(book.json(&["session", "list", "--active"]), json!([]));
+    assert_eq!(book.json(&["session", "list", "--status", "completed"]), sessions);
+    let shown = book.json(&["session", "show", &session["id"].to_string()]);
+    assert_eq!(shown["id"], session["id"]);
+    assert_eq!(shown["last_batches"][0]["status"], "SUCCEEDED");
+    assert_eq!(shown["last_batches"][0]["checkpoint"], shown["last_checkpoint"]);
+    assert!(shown["configuration"].is_object(), "{shown}");
+    let targets = book.json(&["target", "list", "--job", &job, "--type", "datasource"]);
+    assert_eq!(targets[0]["name"], session["datasource"]);
+    assert_eq!(targets[0]["last_scan_time"], session["completed_at"]);
+    assert_eq!(book.json(&["target", "show", &text(&targets[0]["id"])]), targets[0]);
+    assert_eq!(book.json(&["target", "list", "--type", "url"]), json!([]));
+    book.run(&["session", "show", "99"]).fails_saying(&["there is no session 99", "session list"]);
+    book.run(&["session", "list", "--status", "odd"]).fails_saying(&["`odd` is not the status of a session"]);
+    book.run(&["target", "show", "https://nowhere"]).fails_saying(&["https://nowhere", "target list"]);
+    book.run(&["target", "list", "--type", "odd"])
+        .fails_saying(&["one of datasource, github_repository, url"]);
+}
+
+#[test]
+fn a_session_under_way_tells_how_far_it_is_and_what_it_came_upon() {
+    let book = Book::fleet();
+    book.source("one", "eu");
+    book.run(&["template", "add", "all", "--datasource", "*"]).exits(0);
+    book.run(&["job", "start", "all", "--id", ID]).exits(0);
+    let eu = Orchestrator::new(&book, "eu");
+    let owned = eu.claim();
+    let worker = ProcessId([7; 16]);
+    let key = text(&book.json(&["db", "status"])["fingerprint_key"]);
+    let page = |path: usize| TargetDraft::Url { url: format!("https://host/{path}"), metadata: json!({}) };
+    let repository = TargetDraft::GithubRepository {
+        name: "o/r\u{1b}[2J".to_owned(),
+        url: "https://host/0".to_owned(),
+        is_active: false,
+        metadata: json!({}),
+    };
+    // More than are read at a time.
+    let targets: Vec<_> = (0..1_200).map(page).chain([repository]).collect();
+    eu.runtime.block_on(async {
+        eu.store.start_sessions(&owned.lease).await.unwrap();
+        let mut process = Process::new(worker, Role::Worker, "eu");
+        process.profile.fingerprint_key = Some(key);
+        eu.store.register(&process, LEASE).await.unwrap();
+        let packets = eu.store.claim_tasks(worker, "eu", TaskType::DiscoveryEnumerate, 1).await.unwrap();
+        let failed = UnitListing::failed(ObjectKey::new(*b"d"), 0, Reason::Vanished, "gone");
+        let unit = UnitListing { targets, ..failed };
+        eu.store.commit_units(&packets[0].claim, vec![unit]).await.unwrap();
+    });
+    let session = &book.json(&["session", "list", "--active", "--job", "01"])[0];
+    assert_eq!((&session["status"], &session["failed_batches"]), (&json!("IN_PROGRESS"), &json!(1)));
+    let shown = book.json(&["session", "show", &session["id"].to_string()]);
+    assert_eq!(shown["last_batches"][0]["error_details"], "`d`: vanished: gone");
+    assert_eq!(shown["last_checkpoint"]["key"], "d");
+    assert_eq!(book.json(&["target", "list"]).as_array().unwrap().len(), 100);
+    let all = book.json(&["target", "list", "--max", "5000", "--job", ID]);
+    let mut ids: Vec<_> = all.as_array().unwrap().iter().map(|target| text(&target["id"])).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), 1_202);
+    let one = book.json(&["target", "show", "https://host/1"]);
+    assert_eq!((&one["type"], &one["url"]), (&json!("url"), &json!("https://host/1")));
+    assert_eq!(book.json(&["target", "show", "https://host/0"]).as_array().unwrap().len(), 2);
 }
 
 #[test]

@@ -258,6 +258,7 @@ fn help_is_as_written_down() {
         template, template add, template list, template show, template edit, template remove,
         job, job start, job list, job show, job watch, job pause, job resume, job cancel,
         task, task list, task show, task retry,
+        session, session list, session show, target, target list, target show,
         db, db migrate, db status, db key";
     let named = COMMANDS.split(',').map(|words| words.split_whitespace().collect::<Vec<_>>());
     for command in std::iter::once(Vec::new()).chain(named) {

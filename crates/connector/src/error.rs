@@ -1,6 +1,7 @@
 //! What can go wrong when a data source is read.
 
 use std::io;
+use std::time::Duration;
 
 use domesday_model::Reason;
 
@@ -11,6 +12,13 @@ pub enum ConnectorError {
     /// This container cannot be listed; others may.
     #[error("{detail}")]
     Container { reason: Reason, detail: String },
+    /// The source asks to be left alone for a while, as with a rate limit: what was listed so far holds, and
+    /// the listing goes on then. Nobody's fault, and no attempt is counted.
+    #[error("{detail}; waiting {} s", .after.as_secs())]
+    Wait { after: Duration, detail: String },
+    /// The source does not let us in: the credential is wrong, has expired, or may not do this.
+    #[error("{detail}")]
+    Denied { detail: String },
     /// The configuration is wrong; trying again will not help.
     #[error("configuration of the {kind} data source: {detail}")]
     Configuration { kind: &'static str, detail: String },
@@ -25,7 +33,9 @@ impl ConnectorError {
     pub fn reason(&self) -> Reason {
         match self {
             ConnectorError::Container { reason, .. } => *reason,
-            ConnectorError::Configuration { .. }
+            ConnectorError::Denied { .. } => Reason::PermissionDenied,
+            ConnectorError::Wait { .. }
+            | ConnectorError::Configuration { .. }
             | ConnectorError::UnknownKind(..)
             | ConnectorError::Credential(_) => Reason::ReadError,
         }
@@ -34,8 +44,10 @@ impl ConnectorError {
     /// Whether trying again later may help.
     pub fn is_retryable(&self) -> bool {
         match self {
-            ConnectorError::Container { .. } => true,
-            ConnectorError::Configuration { .. } | ConnectorError::UnknownKind(..) => false,
+            ConnectorError::Container { .. } | ConnectorError::Wait { .. } => true,
+            ConnectorError::Denied { .. }
+            | ConnectorError::Configuration { .. }
+            | ConnectorError::UnknownKind(..) => false,
             ConnectorError::Credential(error) => error.is_retryable(),
         }
     }

@@ -5,28 +5,34 @@
 //! not know SQL, nor any concrete connector.
 
 mod configuration;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 pub mod credentials;
 mod error;
+pub mod http;
 mod registry;
+pub mod remote;
+mod trial;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use domesday_model::{ObjectKey, ResumePolicy, UnitRecord};
+use domesday_model::{ObjectKey, Origin, ResumePolicy, TargetDraft, UnitRecord, VersionMarks};
 use domesday_scheduler::{ObjectError, OpenObject};
 
-use credentials::{CredentialManager, CredentialReference};
+use credentials::{Credential, CredentialError, CredentialManager, CredentialReference, Method};
 
 pub use configuration::parse_configuration;
 pub use error::ConnectorError;
 pub use registry::Registry;
+pub use trial::{Step, Trial};
 
 /// One configured data source, ready to be read. Shared by threads.
 #[async_trait]
 pub trait Connector: Send + Sync {
-    /// How a listing of this kind that was cut short goes on.
-    fn resume_policy(&self) -> ResumePolicy;
+    /// How a listing of this container that was cut short goes on.
+    fn resume_policy(&self, container: &ObjectKey) -> ResumePolicy;
 
     /// Begins to list one container, one level deep. `resume_point` is what an interrupted listing of it
     /// last gave, for kinds that go on from there.
@@ -39,8 +45,26 @@ pub trait Connector: Send + Sync {
     /// Opens an object for reading. Called on the scan core's threads; may block.
     fn open(&self, object: &ObjectKey) -> Result<OpenObject, ObjectError>;
 
-    /// Whether the data source can be reached and read: lists the beginning of its root. How many entries
-    /// that gave.
+    /// The same for the objects of one packet, which will be opened in about this order: a source that is far
+    /// away reads ahead, within its own limits. `None` opens each when its turn comes.
+    fn read_ahead(&self, _objects: &[Request]) -> Option<Box<dyn ReadAhead>> {
+        None
+    }
+
+    /// Whether keys alone do not tell people where an object is, so that [`Connector::origins`] is to be asked
+    /// for objects with findings.
+    fn traces_origins(&self) -> bool {
+        false
+    }
+
+    /// Where these objects came from; those of which nothing is known are absent. Asked once per job, when
+    /// all objects were scanned, for those with findings.
+    async fn origins(&self, _objects: &[ObjectKey]) -> Result<Vec<(ObjectKey, Origin)>, ConnectorError> {
+        Ok(Vec::new())
+    }
+
+    /// Whether the data source answers and lets us in: lists the beginning of its root, and how many entries
+    /// that gave. A kind that can tell it sooner does. [`Trial`] goes on from there.
     async fn test(&self) -> Result<usize, ConnectorError> {
         let mut listing = self.list(&ObjectKey::new(""), None).await?;
         Ok(listing.next_batch(TEST_ENTRIES_MAX).await?.len())
@@ -56,10 +80,31 @@ pub trait Listing: Send {
     /// The next entries, at most `max`; an empty batch ends the listing.
     async fn next_batch(&mut self, max: usize) -> Result<Vec<UnitRecord>, ConnectorError>;
 
-    /// Where the listing stands after the last batch, for kinds that resume from there.
+    /// Where the listing stands after the last batch, for kinds that resume from there
+    /// ([`ResumePolicy::FromResumePoint`]): `list` given this goes on with exactly the entries that come
+    /// next. `None` when that batch was the last.
     fn resume_point(&self) -> Option<String> {
         None
     }
+
+    /// Scan targets that the last batch came upon, once.
+    fn take_targets(&mut self) -> Vec<TargetDraft> {
+        Vec::new()
+    }
+}
+
+/// An object of a packet, as it was listed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Request {
+    pub key: ObjectKey,
+    pub size: u64,
+    pub marks: VersionMarks,
+}
+
+/// Objects of one packet on their way. Dropping it ends what is under way.
+pub trait ReadAhead: Send + Sync {
+    /// Opens the object with this place among the requests. Called on the scan core's threads; may block.
+    fn open(&self, index: usize) -> Result<OpenObject, ObjectError>;
 }
 
 /// What a connector is given beside its data source's configuration.
@@ -78,6 +123,17 @@ impl Surroundings {
     pub fn for_source(&self, credential: Option<&str>) -> Result<Surroundings, ConnectorError> {
         let credential = credential.map(str::parse).transpose().map_err(ConnectorError::Credential)?;
         Ok(Surroundings { credential, ..self.clone() })
+    }
+
+    /// The data source's credential, fetched now and read as `method` has it. [`Method::Unauthenticated`] asks
+    /// for nothing; any other without a reference is an error that says so.
+    pub async fn credential(&self, method: Method) -> Result<Credential, ConnectorError> {
+        if method == Method::Unauthenticated {
+            return Ok(Credential::Unauthenticated);
+        }
+        let reference = self.credential.as_ref().ok_or(CredentialError::Missing(method))?;
+        let secret = self.credentials.resolve(reference).await?;
+        Ok(method.read(reference, &secret)?)
     }
 }
 

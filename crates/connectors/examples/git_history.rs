@@ -5,6 +5,7 @@
 //!
 //! The same sources give the same repository. `git` itself packs it.
 
+use std::ffi::OsStr;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -12,6 +13,8 @@ use std::{env, fs, io};
 
 /// Files of the first commit, at most.
 const FILES_MAX: usize = 3_000;
+/// What names of files that are taken end in.
+const EXTENSIONS: [&str; 3] = ["rs", "c", "h"];
 /// Files larger than this are not taken, in bytes.
 const FILE_LEN_MAX: u64 = 200_000;
 /// Blobs that the history has, unless told otherwise.
@@ -59,7 +62,10 @@ fn collect(folder: &Path, files: &mut Vec<(String, Vec<u8>)>) -> io::Result<()> 
         if kind.is_dir() {
             collect(&path, files)?;
         } else if kind.is_file()
-            && path.extension().is_some_and(|extension| extension == "rs")
+            && path
+                .extension()
+                .and_then(OsStr::to_str)
+                .is_some_and(|extension| EXTENSIONS.contains(&extension))
             && entry.metadata()?.len() <= FILE_LEN_MAX
             && let Some(name) = path.to_str()
         {

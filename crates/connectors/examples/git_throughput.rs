@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use std::{env, fs, io, thread};
 
-use domesday_connector::Connector;
-use domesday_connectors::git::{Git, GitConfig, ObjectId};
+use domesday_connector::{Connector, Surroundings};
+use domesday_connectors::git::{Git, GitConfig};
 use domesday_model::{ObjectKey, UnitRecord};
 
 const THREADS: usize = 2;
@@ -31,7 +31,7 @@ fn main() -> io::Result<()> {
     let config = GitConfig { refs: arguments.collect(), ..GitConfig::new(path.clone()) };
     let (mut ours, mut theirs) = (Duration::MAX, Duration::MAX);
     for _ in 0..ROUNDS {
-        let git = Git::new(config.clone());
+        let git = Git::new(config.clone(), &Surroundings::default()).map_err(io::Error::other)?;
         let (begun, cpu) = (Instant::now(), cpu_seconds());
         let records = list(&git)?;
         let listed = begun.elapsed();
@@ -152,10 +152,11 @@ fn cat_file(path: &Path) -> io::Result<u64> {
 
 fn origins(git: &Git, records: &[UnitRecord]) -> io::Result<()> {
     let every = (records.len() / ORIGINS).max(1);
-    let ids: Vec<ObjectId> =
-        records.iter().step_by(every).filter_map(|record| ObjectId::from_hex(&record.name)).collect();
+    let keys: Vec<ObjectKey> =
+        records.iter().step_by(every).map(|record| ObjectKey::new(record.name.clone())).collect();
     let begun = Instant::now();
-    let found = git.origins(&ids).map_err(io::Error::other)?;
-    println!("origins of {} of {} objects in {:.2?}", found.len(), ids.len(), begun.elapsed());
+    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    let found = runtime.block_on(git.origins(&keys)).map_err(io::Error::other)?;
+    println!("origins of {} of {} objects in {:.2?}", found.len(), keys.len(), begun.elapsed());
     Ok(())
 }

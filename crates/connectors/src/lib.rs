@@ -2,4 +2,7 @@
 
 pub mod filesystem;
 pub mod git;
+pub mod github;
+pub mod objects;
 pub mod stdin;
+pub mod url;

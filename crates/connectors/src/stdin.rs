@@ -45,7 +45,7 @@ struct Stdin(StdinFactory);
 
 #[async_trait]
 impl Connector for Stdin {
-    fn resume_policy(&self) -> ResumePolicy {
+    fn resume_policy(&self, _: &ObjectKey) -> ResumePolicy {
         ResumePolicy::ClearAndRelist
     }
 
@@ -131,7 +131,60 @@ impl Listing for OneObject {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use domesday_connector::conformance::{Fixture, Refused, broken, listing, resuming};
+
     use super::*;
+
+    /// Standard input, of which only listings can be tried: it is this process's own.
+    struct Input;
+
+    #[async_trait]
+    impl Fixture for Input {
+        async fn connector(&self) -> Arc<dyn Connector> {
+            Arc::new(Stdin(StdinFactory::default()))
+        }
+
+        fn objects(&self) -> BTreeMap<ObjectKey, Vec<u8>> {
+            BTreeMap::from([(ObjectKey::new(NAME), Vec::new())])
+        }
+
+        async fn change(&self) -> Option<ObjectKey> {
+            None
+        }
+
+        async fn remove(&self) -> Option<ObjectKey> {
+            None
+        }
+
+        async fn with_bad_credential(&self) -> Option<Refused> {
+            None
+        }
+
+        async fn with_flaky_reads(&self) -> Option<Arc<dyn Connector>> {
+            None
+        }
+
+        async fn large(&self, _: u64) -> Option<(Arc<dyn Connector>, u64)> {
+            None
+        }
+
+        fn missing_container(&self) -> Option<ObjectKey> {
+            None
+        }
+
+        fn lists_sizes(&self) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn its_listing_is_a_listing() {
+        let new = || async { Arc::new(Input) as Arc<dyn Fixture> };
+        assert_eq!(broken(listing::CASES, new), Vec::<&str>::new());
+        assert_eq!(broken(resuming::CASES, new), Vec::<&str>::new());
+    }
 
     #[test]
     fn what_is_read_is_kept_whole_or_not_at_all() {

@@ -50,6 +50,8 @@ pub async fn compose(
             rule_set: rules.hash().to_string(),
             options: template.options.clone(),
             fingerprint_key: key,
+            engine_version: domesday_engine::VERSION,
+            incremental: true,
         },
     })
 }

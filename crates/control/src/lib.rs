@@ -7,6 +7,7 @@
 
 mod backoff;
 pub mod compose;
+mod coordinator;
 mod firing;
 mod lease;
 mod local;
@@ -22,6 +23,7 @@ mod stop;
 mod tests;
 mod worker;
 
+pub use coordinator::{Coordinator, Enumeration, EnumerationError, View};
 pub use lease::Book;
 pub use local::{Local, LocalConfig, run_local};
 pub use metrics::Metrics;

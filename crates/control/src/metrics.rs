@@ -32,18 +32,20 @@ impl Number {
 
 /// A number for each type of task.
 #[derive(Debug, Default)]
-pub struct ByType([Number; 2]);
+pub struct ByType([Number; 3]);
 
 impl ByType {
     pub fn of(&self, task_type: TaskType) -> &Number {
         match task_type {
             TaskType::DiscoveryEnumerate => &self.0[0],
             TaskType::Classification => &self.0[1],
+            TaskType::Tracing => &self.0[2],
         }
     }
 
-    fn samples(&self) -> [(&'static str, u64); 2] {
-        [("type=\"enumerate\"", self.0[0].get()), ("type=\"classify\"", self.0[1].get())]
+    fn samples(&self) -> [(&'static str, u64); 3] {
+        let [enumerate, classify, trace] = self.0.each_ref().map(Number::get);
+        [("type=\"enumerate\"", enumerate), ("type=\"classify\"", classify), ("type=\"trace\"", trace)]
     }
 }
 
@@ -68,6 +70,14 @@ pub struct Metrics {
     pub jobs_owned: Number,
     pub jobs_claimed: Number,
     pub fanned_out: ByType,
+    /// Calls that create tasks and failed; they are repeated.
+    pub enqueue_failures: Number,
+    /// Sessions of owned jobs that have not ended.
+    pub enumerations_running: Number,
+    pub enumerations_failed: Number,
+    /// Sessions that ended, whatever came of them, and how long they took.
+    pub targets_processed: Number,
+    targets_processed_ms: Number,
     pub reaped_returned: Number,
     pub reaped_split: Number,
     pub reaped_poisoned: Number,
@@ -102,6 +112,13 @@ impl Metrics {
     pub(crate) fn fanned_out(&self, report: &FanOutReport) {
         self.fanned_out.of(TaskType::DiscoveryEnumerate).add(report.enumeration_tasks);
         self.fanned_out.of(TaskType::Classification).add(report.classification_tasks);
+        self.fanned_out.of(TaskType::Tracing).add(report.tracing_tasks);
+    }
+
+    pub(crate) fn session_ended(&self, took: Duration, has_failed: bool) {
+        self.targets_processed.add(1);
+        self.targets_processed_ms.add(millis(took));
+        self.enumerations_failed.add(u64::from(has_failed));
     }
 
     pub(crate) fn reaped(&self, report: &ReapReport) {
@@ -146,6 +163,13 @@ impl Metrics {
             ("lease_renewals_total", "renewals of the lease", &self.lease_renewals),
             ("core_starved_total", "times the scan core ran short of packets", &self.core_starved),
             ("jobs_claimed_total", "jobs claimed or taken over", &self.jobs_claimed),
+            ("enqueue_failures_total", "failed calls that create tasks", &self.enqueue_failures),
+            ("targets_processed_total", "enumerations that ended", &self.targets_processed),
+            (
+                "enumerations_failed_total",
+                "enumerations of which nothing could be listed",
+                &self.enumerations_failed,
+            ),
         ] {
             text.family(name, "counter", help, &[("", counter.get())]);
         }
@@ -164,10 +188,13 @@ impl Metrics {
             ("packets_in_flight", "packets this worker holds", self.packets_in_flight.get()),
             ("packets_allowed", "packets this worker may hold at the moment", self.packets_allowed.get()),
             ("jobs_owned", "jobs this orchestrator owns", self.jobs_owned.get()),
+            ("enumerations_running", "enumerations under way of owned jobs", self.enumerations_running.get()),
             ("lease_held", "whether the lease is held", u64::from(self.is_ready())),
         ] {
             text.family(name, "gauge", help, &[("", gauge)]);
         }
+        let processing = Duration::from_millis(self.targets_processed_ms.get());
+        text.seconds("target_processing_seconds_total", "counter", "time that enumerations took", processing);
         let age = self.lease_age().unwrap_or_default();
         text.seconds("lease_age_seconds", "gauge", "time since the lease was renewed", age);
         if let Some(core) = self.core.get().and_then(Weak::upgrade) {

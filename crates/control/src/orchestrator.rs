@@ -8,14 +8,17 @@
 //! version; an orchestrator that lost a job gets `LostLease`, forgets the job, and has changed nothing. A
 //! verb whose answer was lost shows in the next look at what the book says is owned.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use domesday_model::{JobId, JobStatus, MasterJobId, ProcessId};
+use domesday_model::{
+    EnumerationSessionId, JobId, JobStatus, MasterJobId, ProcessId, SessionStatus, TaskType,
+};
 use domesday_store::{
-    FanOutPolicy, FanOutReport, Load, OwnedJob, Process, Profile, ReapReport, Role, Store, StoreError,
+    FanOutPolicy, FanOutReport, Load, OwnedJob, Process, Profile, ReapReport, Role, SessionFilter, Store,
+    StoreError,
 };
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -40,6 +43,8 @@ const CLAIM_INTERVAL_PER_JOB: Duration = Duration::from_millis(10);
 const SWEEP_MAX: u32 = 10_000;
 /// The least time between two looks at what is owned and what is asked of it.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+/// Sessions counted at once.
+const SESSIONS_PAGE: u32 = 500;
 /// How soon after a claim abandoned tasks are looked for: the job may be one that was taken over.
 const REAP_SOON: Duration = Duration::from_secs(1);
 /// Between two tenures, so that trouble that comes at once does not come in a tight loop.
@@ -156,6 +161,8 @@ struct Tenure<'a> {
     config: &'a OrchestratorConfig,
     id: ProcessId,
     owned: BTreeMap<JobId, OwnedJob>,
+    /// Sessions of owned jobs whose end was counted.
+    ended: HashSet<EnumerationSessionId>,
     claim_at: Instant,
     looked_at: Instant,
     look_at: Instant,
@@ -174,6 +181,7 @@ impl<'a> Tenure<'a> {
             config: &services.config,
             id,
             owned: BTreeMap::new(),
+            ended: HashSet::new(),
             claim_at: now,
             looked_at: now,
             look_at: now,
@@ -262,8 +270,39 @@ impl<'a> Tenure<'a> {
                 self.resume_sessions(&job).await?;
             }
         }
+        self.count_sessions().await?;
         self.looked_at = Instant::now();
         self.look_at = self.looked_at + renewal_interval(self.config.lease);
+        Ok(())
+    }
+
+    /// Counts the sessions of owned jobs, and the end of each once.
+    async fn count_sessions(&mut self) -> Result<(), StoreError> {
+        let (mut running, mut ended) = (0, HashSet::new());
+        for master in self.owned.values().map(|job| job.master_job).collect::<BTreeSet<_>>() {
+            let filter = SessionFilter { master: Some(master), ..SessionFilter::default() };
+            let mut after = None;
+            loop {
+                let page = self.store.sessions(filter.clone(), after, SESSIONS_PAGE).await?;
+                let Some(last) = page.last() else { break };
+                after = Some(last.id);
+                for session in &page {
+                    match session.completed_at_ms {
+                        None => running += 1,
+                        Some(at) => {
+                            ended.insert(session.id);
+                            if !self.ended.contains(&session.id) {
+                                let took = u64::try_from(at - session.started_at_ms).unwrap_or(0);
+                                let has_failed = session.status == SessionStatus::Failed;
+                                self.services.metrics.session_ended(Duration::from_millis(took), has_failed);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        self.ended = ended;
+        self.services.metrics.enumerations_running.set(running);
         Ok(())
     }
 
@@ -332,6 +371,11 @@ impl<'a> Tenure<'a> {
             return Ok(());
         }
         let started = self.store.start_sessions(&job.lease).await;
+        let metrics = &self.services.metrics;
+        match &started {
+            Ok(roots) => metrics.fanned_out.of(TaskType::DiscoveryEnumerate).add(*roots),
+            Err(_) => metrics.enqueue_failures.add(1),
+        }
         if let Err(error) = &started
             && error.is_retryable()
         {
@@ -363,7 +407,8 @@ impl<'a> Tenure<'a> {
         }
         let settled = match job.status {
             JobStatus::Running => {
-                let report = self.store.fan_out(&job.lease, self.config.fan_out).await?;
+                let report = self.store.fan_out(&job.lease, self.config.fan_out).await;
+                let report = report.inspect_err(|_| self.services.metrics.enqueue_failures.add(1))?;
                 // What was just fanned out is open: asking whether the job is done can wait.
                 if report != FanOutReport::default() {
                     self.services.metrics.fanned_out(&report);

@@ -1,18 +1,22 @@
 //! How far a scan is, for showing it. Nothing here decides anything: the book does.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Counters that the worker adds to as it goes. Relaxed: each is only ever shown.
 #[derive(Debug, Default)]
 pub struct Progress {
     pub(crate) objects_listed: AtomicU64,
     pub(crate) bytes_listed: AtomicU64,
+    pub(crate) objects_unchanged: AtomicU64,
     pub(crate) objects_done: AtomicU64,
     pub(crate) findings: AtomicU64,
     pub(crate) listing_nanos: AtomicU64,
     pub(crate) enumerating: AtomicU64,
     pub(crate) listing_done: AtomicBool,
+    /// A source asked to be left alone until then.
+    waiting_until: Mutex<Option<Instant>>,
 }
 
 /// The counters at one moment.
@@ -20,12 +24,16 @@ pub struct Progress {
 pub struct ProgressSnapshot {
     pub objects_listed: u64,
     pub bytes_listed: u64,
+    /// Since the last scan: not read again.
+    pub objects_unchanged: u64,
     pub objects_done: u64,
     pub findings: u64,
     /// Time spent listing, over all threads.
     pub listing: Duration,
     /// No enumeration is under way, as far as this process can see.
     pub listing_done: bool,
+    /// How long a source still wants to be left alone.
+    pub waiting: Option<Duration>,
 }
 
 impl Progress {
@@ -34,10 +42,12 @@ impl Progress {
         ProgressSnapshot {
             objects_listed: get(&self.objects_listed),
             bytes_listed: get(&self.bytes_listed),
+            objects_unchanged: get(&self.objects_unchanged),
             objects_done: get(&self.objects_done),
             findings: get(&self.findings),
             listing: Duration::from_nanos(get(&self.listing_nanos)),
             listing_done: self.listing_done.load(Ordering::Relaxed),
+            waiting: self.waiting(),
         }
     }
 
@@ -46,6 +56,18 @@ impl Progress {
         self.objects_listed.store(objects_listed, Ordering::Relaxed);
         self.bytes_listed.store(bytes_listed, Ordering::Relaxed);
         self.objects_done.store(objects_done, Ordering::Relaxed);
+    }
+
+    /// A source asked to be left alone for so long.
+    pub(crate) fn wait(&self, after: Duration) {
+        let until = Instant::now() + after;
+        let mut waiting = self.waiting_until.lock().unwrap_or_else(PoisonError::into_inner);
+        *waiting = Some(waiting.map_or(until, |other| other.max(until)));
+    }
+
+    fn waiting(&self) -> Option<Duration> {
+        let until = *self.waiting_until.lock().unwrap_or_else(PoisonError::into_inner);
+        until?.checked_duration_since(Instant::now())
     }
 
     pub(crate) fn add(counter: &AtomicU64, by: u64) {

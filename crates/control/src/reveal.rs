@@ -6,9 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use domesday_connector::Connector;
 use domesday_engine::Scanner;
-use domesday_model::{
-    FindingDraft, Fingerprint, Location, ObjectKey, ObjectReport, ScanOptions, Span, VersionMarks,
-};
+use domesday_model::{FindingDraft, Fingerprint, Location, ObjectKey, ObjectReport, ScanOptions, Span};
 use domesday_scheduler::{Packet, PacketTotals, ResultSink, ScanCore};
 use domesday_store::PacketObject;
 use tokio::sync::oneshot;
@@ -29,11 +27,11 @@ pub async fn reveal(
     let (done, ended) = oneshot::channel();
     let values = Arc::new(Mutex::new(HashMap::new()));
     let sink = Revealed { values: Arc::clone(&values), done: Mutex::new(Some(done)) };
-    let objects = vec![PacketObject { key, size: 0, marks: VersionMarks::default() }];
+    let objects = vec![PacketObject::unlisted(key)];
     let mut options = packet_options(options);
     options.reveal = true;
     core.submit(Packet {
-        source: Arc::new(PacketSource { connector, objects, source_id: 0 }),
+        source: Arc::new(PacketSource::new(connector, objects, 0)),
         sink: Arc::new(sink),
         scanner,
         options,

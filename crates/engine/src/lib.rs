@@ -22,6 +22,10 @@ pub use rules::{
 pub use scan::{Chunk, Match, Scanner, Scratch};
 pub use scoring::{Evidence, Evidences};
 
+/// Which findings the same bytes and rules give. Raised with every change that may give others, so that what an
+/// earlier version scanned is scanned again.
+pub const VERSION: u32 = 1;
+
 /// Bytes of the longest match. A rule whose regex can match more is refused: long material is found by
 /// its head.
 pub const MAX_MATCH_LEN: usize = 2 * 1024;

@@ -1,5 +1,6 @@
 //! Findings: what was recognised, where, and how sure we are.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -207,7 +208,7 @@ pub struct FindingDraft {
     pub span: Span,
     pub position: Position,
     /// How the bytes of the span were decoded from the object, outermost first, such as `gzip`, `utf-16le`.
-    pub decoding: Arc<[&'static str]>,
+    pub decoding: Arc<[Cow<'static, str>]>,
 }
 
 #[cfg(test)]

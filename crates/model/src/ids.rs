@@ -36,6 +36,8 @@ row_id! {
     EnumerationSessionId,
     /// One commit of an enumeration session.
     BatchId,
+    /// A point from which something goes on.
+    CheckpointId,
     /// Random per claim of a task, so that a worker that lost its claim can never pass for the one that has it.
     ClaimId,
 }
@@ -83,6 +85,8 @@ wide_id! {
     FindingId,
     /// Content hash of a rule set.
     RuleSetHash,
+    /// A real thing that is scanned, the same in every job.
+    ScanTargetId,
 }
 
 fn write_hex(f: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Result {

@@ -131,6 +131,12 @@ pub struct JobConfiguration {
     pub options: ScanOptions,
     /// Id of the key that all fingerprints of the job are made with; the key itself is a credential.
     pub fingerprint_key: String,
+    /// Version of what scans: another one may find something else in the same bytes.
+    #[serde(default)]
+    pub engine_version: u32,
+    /// Whether objects are left unread that are as they were when they were last scanned with all of this.
+    #[serde(default)]
+    pub incremental: bool,
 }
 
 impl std::str::FromStr for Command {

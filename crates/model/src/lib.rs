@@ -9,25 +9,29 @@ pub mod ids;
 pub mod job;
 pub mod key;
 pub mod object;
+pub mod origin;
 pub mod reason;
 pub mod record;
 pub mod session;
 pub mod state;
+pub mod target;
 pub mod task;
 pub mod template;
 
 pub use finding::{Category, FindingDraft, Level, Location, NestedStep, Position, Score, Span};
 pub use fingerprint::{Fingerprint, FingerprintKey};
 pub use ids::{
-    BatchId, ClaimId, DatasourceId, EnumerationSessionId, FindingId, JobId, MasterJobId, ProcessId,
-    RuleSetHash, TaskId, UnitId,
+    BatchId, CheckpointId, ClaimId, DatasourceId, EnumerationSessionId, FindingId, JobId, MasterJobId,
+    ProcessId, RuleSetHash, ScanTargetId, TaskId, UnitId,
 };
 pub use job::{Command, DatasourceSpec, JobConfiguration, ScanOptions};
 pub use key::ObjectKey;
 pub use object::{ObjectReport, ObjectStatus};
+pub use origin::Origin;
 pub use reason::Reason;
 pub use record::{RecordKind, UnitRecord, VersionMarks};
 pub use session::ResumePolicy;
 pub use state::{BatchStatus, IllegalTransition, JobStatus, SessionStatus, TaskStatus, UnitStatus};
+pub use target::{TargetDraft, TargetType};
 pub use task::{TaskPayload, TaskType, UnitRange};
 pub use template::{MissedFirings, ScanTemplate, Schedule, TemplateRules};

@@ -50,6 +50,8 @@ reasons! {
     SymlinkLoop = "symlink_loop", Skipped;
     /// a fifo, socket or device: it has no content of its own
     SpecialFile = "special_file", Skipped;
+    /// left at the remote by a partial clone
+    NotFetched = "not_fetched", Skipped;
     /// Domesday's own state
     OwnState = "own_state", Skipped;
     /// no permission to read it
@@ -58,6 +60,10 @@ reasons! {
     Vanished = "vanished", Incomplete;
     /// changed while it was read
     Changed = "changed", Incomplete;
+    /// in archival storage: restore it first
+    Archived = "archived", Incomplete;
+    /// its key cannot be asked for over HTTP
+    UnsupportedKey = "unsupported_key", Incomplete;
     /// reading it failed
     ReadError = "read_error", Incomplete;
     /// the link points nowhere

@@ -1,5 +1,6 @@
 //! What enumeration finds: one record per entry of a listed container.
 
+use crate::key::ObjectKey;
 use crate::reason::Reason;
 
 /// What a record names.
@@ -11,10 +12,20 @@ pub enum RecordKind {
     Directory,
     /// Seen and left out, with its reason.
     Skipped,
+    /// An object whose version is that of its last scan, which found nothing in it: counted, and not read again.
+    Unchanged,
+    /// An object whose version is that of its last scan: what that said of it is said again, without reading it.
+    Carried,
 }
 
 impl RecordKind {
-    pub const ALL: &'static [RecordKind] = &[RecordKind::File, RecordKind::Directory, RecordKind::Skipped];
+    pub const ALL: &'static [RecordKind] = &[
+        RecordKind::File,
+        RecordKind::Directory,
+        RecordKind::Skipped,
+        RecordKind::Unchanged,
+        RecordKind::Carried,
+    ];
 
     /// The number under which it is stored: record rows are many, and small.
     pub fn code(self) -> i64 {
@@ -22,6 +33,8 @@ impl RecordKind {
             RecordKind::File => 0,
             RecordKind::Directory => 1,
             RecordKind::Skipped => 2,
+            RecordKind::Unchanged => 3,
+            RecordKind::Carried => 4,
         }
     }
 
@@ -38,6 +51,15 @@ pub struct VersionMarks {
     /// Nanoseconds since 1970.
     pub ctime_ns: i64,
     pub inode: u64,
+    /// Hash of what the source itself calls the object's version: an entity tag, a git object's id.
+    pub tag: Option<[u8; 16]>,
+}
+
+impl VersionMarks {
+    /// Marks of an object that the source has a version for.
+    pub fn tagged(version: &[u8]) -> VersionMarks {
+        VersionMarks { tag: Some(ObjectKey::hash128(version)), ..VersionMarks::default() }
+    }
 }
 
 /// One entry of a listed container. `name` is relative to the unit's key.

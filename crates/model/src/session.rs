@@ -5,7 +5,8 @@
 pub enum ResumePolicy {
     /// List again and leave out what is already staged, by `object_key_hash` (directories).
     ExcludeStaged,
-    /// Go on from the unit's resume point (cursors of paged listings).
+    /// Go on from the last page's resume point (cursors of paged listings). Each page is committed, and its
+    /// objects are scanned, before the next is asked for.
     FromResumePoint,
     /// Clear what is staged and list again (database levels).
     ClearAndRelist,

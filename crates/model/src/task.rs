@@ -10,15 +10,19 @@ use crate::key::ObjectKey;
 pub enum TaskType {
     DiscoveryEnumerate,
     Classification,
+    /// Looks up where objects with findings came from.
+    Tracing,
 }
 
 impl TaskType {
-    pub const ALL: &'static [TaskType] = &[TaskType::DiscoveryEnumerate, TaskType::Classification];
+    pub const ALL: &'static [TaskType] =
+        &[TaskType::DiscoveryEnumerate, TaskType::Classification, TaskType::Tracing];
 
     pub fn as_str(self) -> &'static str {
         match self {
             TaskType::DiscoveryEnumerate => "DISCOVERY_ENUMERATE",
             TaskType::Classification => "CLASSIFICATION",
+            TaskType::Tracing => "TRACING",
         }
     }
 
@@ -44,6 +48,8 @@ pub enum TaskPayload {
     PathsToScan(Vec<ObjectKey>),
     /// The directories (enumeration) or files (classification) among these records.
     UnitRanges(Vec<UnitRange>),
+    /// The objects of the session whose origin nobody has looked up (tracing).
+    UntracedObjects,
 }
 
 impl TaskPayload {
@@ -51,6 +57,7 @@ impl TaskPayload {
     /// A task that keeps killing its worker is halved until the object that does it is alone.
     pub fn split(&self) -> Option<(TaskPayload, TaskPayload)> {
         match self {
+            TaskPayload::UntracedObjects => None,
             TaskPayload::PathsToScan(paths) => {
                 let (a, b) = paths.split_at(paths.len() / 2);
                 (!a.is_empty())
@@ -108,6 +115,9 @@ mod tests {
 
     #[test]
     fn payloads_are_readable_json() {
+        let untraced = serde_json::to_string(&TaskPayload::UntracedObjects).unwrap();
+        assert_eq!(untraced, r#""untraced_objects""#);
+        assert_eq!(serde_json::from_str::<TaskPayload>(&untraced).unwrap().split(), None);
         let payload = TaskPayload::PathsToScan(vec![ObjectKey::default(), ObjectKey::new(*b"a/\xff")]);
         let json = serde_json::to_string(&payload).unwrap();
         assert_eq!(json, r#"{"paths_to_scan":["",{"hex":"612fff"}]}"#);

@@ -5,6 +5,7 @@
 //! the packet ends. Which thread that is, and in which order its chunks were scanned, makes no
 //! difference to what is reported.
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -22,7 +23,7 @@ pub type ObjectRef = Arc<ObjectCtx>;
 pub struct ObjectCtx {
     origin: Origin,
     location: OnceLock<Arc<Location>>,
-    decoding: OnceLock<Arc<[&'static str]>>,
+    decoding: OnceLock<Arc<[Cow<'static, str>]>>,
     /// Something of the object was read; decides between partial and failed.
     touched: AtomicBool,
     bytes_scanned: AtomicU64,
@@ -135,11 +136,11 @@ impl ObjectCtx {
 
     /// Sets how the object's bytes are decoded; once, before the first chunk is scanned.
     pub(crate) fn set_decoding(&self, chain: Vec<&'static str>) {
-        let first = self.decoding.set(chain.into()).is_ok();
+        let first = self.decoding.set(chain.into_iter().map(Cow::Borrowed).collect()).is_ok();
         debug_assert!(first, "an object is decoded in one way");
     }
 
-    pub(crate) fn decoding(&self) -> &Arc<[&'static str]> {
+    pub(crate) fn decoding(&self) -> &Arc<[Cow<'static, str>]> {
         self.decoding.get_or_init(|| Arc::new([]))
     }
 

@@ -16,7 +16,7 @@ use domesday_model::{
 use domesday_store::postgres::{Options, PostgresStore};
 use domesday_store::{
     Claim, Completion, FanOutPolicy, JobLease, NewMasterJob, PACK_BYTES_MAX, Process, ResultBatch, Role,
-    StageBatch, Store, TaskTotals, UnitListing, UnitOutcome,
+    StageBatch, Store, TaskTotals, UnitListing,
 };
 use tokio_postgres::binary_copy::BinaryCopyInWriter;
 use tokio_postgres::types::{ToSql, Type};
@@ -102,6 +102,8 @@ impl Job {
             rule_set: RuleSetHash([0; 16]).to_string(),
             options: ScanOptions::default(),
             fingerprint_key: String::new(),
+            engine_version: 0,
+            incremental: false,
         };
         let request = NewMasterJob {
             id: MasterJobId([number; 16]),
@@ -146,7 +148,7 @@ fn file(at: usize, size: u64) -> UnitRecord {
         kind: RecordKind::File,
         name: format!("a file name of usual length {at}.txt").into_bytes(),
         size,
-        marks: VersionMarks { mtime_ns: 1, ctime_ns: 2, inode: at as u64 },
+        marks: VersionMarks { mtime_ns: 1, ctime_ns: 2, inode: at as u64, tag: None },
         reason: None,
     }
 }
@@ -156,7 +158,7 @@ fn files(count: usize) -> Vec<UnitRecord> {
 }
 
 fn listed(key: String, records: Vec<UnitRecord>) -> UnitListing {
-    UnitListing { key: ObjectKey::new(key.into_bytes()), outcome: UnitOutcome::Listed(records) }
+    UnitListing::whole(ObjectKey::new(key.into_bytes()), records)
 }
 
 // ── ingest ─────────────────────────────────────────────────────────────────────────────────────────
@@ -233,7 +235,7 @@ async fn stage_unit(job: &Job, root: &Claim, round: usize) -> Duration {
             key: key.clone(),
             first_sequence: first as i64,
             records: files(RECORDS_PER_BATCH),
-            resume_point: None,
+            targets: Vec::new(),
         };
         unit = Some(job.store.stage_unit(root, batch).await.unwrap());
     }
@@ -298,7 +300,13 @@ async fn work(store: Arc<PostgresStore>, worker: ProcessId, batch: u32) -> usize
 }
 
 fn completion(claim: Claim) -> Completion {
-    Completion { claim, first_sequence: 0, batch: ResultBatch::default(), totals: TaskTotals::default() }
+    Completion {
+        claim,
+        first_sequence: 0,
+        batch: ResultBatch::default(),
+        totals: TaskTotals::default(),
+        untraced: Vec::new(),
+    }
 }
 
 // ── footprint ──────────────────────────────────────────────────────────────────────────────────────
@@ -362,8 +370,7 @@ async fn whole_job(store: &Arc<PostgresStore>) -> usize {
         let packets = store.claim_tasks(worker, GROUP, TaskType::DiscoveryEnumerate, 1).await.unwrap();
         let Some(packet) = packets.first() else { break };
         let keys = store.packet_containers(packet).await.unwrap();
-        let listing =
-            |key: ObjectKey| UnitListing { key, outcome: UnitOutcome::Listed(files(FILES_PER_FOLDER)) };
+        let listing = |key: ObjectKey| UnitListing::whole(key, files(FILES_PER_FOLDER));
         let mut units: Vec<_> = keys.into_iter().map(listing).collect();
         while units.len() > FOLDERS_PER_COMMIT {
             let rest = units.split_off(FOLDERS_PER_COMMIT);

@@ -10,6 +10,7 @@ use domesday_model::{
 };
 
 use crate::error::StoreError;
+use crate::totals::bounded;
 use crate::types::*;
 use crate::values::damaged;
 
@@ -91,19 +92,26 @@ pub(crate) fn job_outcome(
     }
 }
 
-/// How a session ends of which nothing is left to enumerate.
+/// How a session ends of which nothing is left to enumerate, and what the first failure says.
 pub(crate) fn session_outcome(
     mut from: SessionStatus,
     committed: bool,
     failed: bool,
-) -> Result<(SessionStatus, Option<&'static str>)> {
+    first: Option<&str>,
+) -> Result<(SessionStatus, Option<String>)> {
     if from != SessionStatus::InProgress {
         from = from.transition(SessionStatus::InProgress)?;
     }
+    let reason = |what: &str| match first {
+        Some(first) => bounded(format!("{what}: {first}")),
+        None => what.to_owned(),
+    };
     let (status, reason) = match (committed, failed) {
         (true, false) => (SessionStatus::Completed, None),
-        (true, true) => (SessionStatus::PartiallyCompleted, Some("some containers could not be listed")),
-        (false, _) => (SessionStatus::Failed, Some("nothing could be listed")),
+        (true, true) => {
+            (SessionStatus::PartiallyCompleted, Some(reason("some containers could not be listed")))
+        }
+        (false, _) => (SessionStatus::Failed, Some(reason("nothing could be listed"))),
     };
     Ok((from.transition(status)?, reason))
 }
@@ -179,6 +187,15 @@ impl NewTask {
             abandonments: 0,
         }
     }
+
+    /// The task a session ends with, where there is something to trace.
+    pub fn tracing(job: JobId, datasource: DatasourceId, session: EnumerationSessionId) -> NewTask {
+        NewTask {
+            task_type: TaskType::Tracing,
+            payload: TaskPayload::UntracedObjects,
+            ..NewTask::root(job, datasource, session)
+        }
+    }
 }
 
 /// A row of a task that was just claimed.
@@ -190,6 +207,7 @@ pub(crate) struct Claimed {
     pub payload: TaskPayload,
     pub failures: u32,
     pub datasource: DatasourceId,
+    pub base: Option<Base>,
 }
 
 impl Claimed {
@@ -213,6 +231,7 @@ impl Claimed {
             rule_set: job.rule_set.parse().map_err(|_| damaged("rule set hash"))?,
             options: job.options.clone(),
             failures: self.failures,
+            base: self.base,
         })
     }
 }
@@ -223,13 +242,18 @@ pub(crate) fn first_of_claims(completions: &[Completion]) -> Vec<(usize, &Comple
     completions.iter().enumerate().filter(|(_, completion)| seen.insert(completion.claim)).collect()
 }
 
-/// What a task of this type works through.
-pub(crate) fn record_kind(task_type: TaskType) -> RecordKind {
+/// What a task of this type works through. Tracing has no records of its own.
+pub(crate) fn record_kinds(task_type: TaskType) -> RecordKinds {
     match task_type {
-        TaskType::Classification => RecordKind::File,
-        TaskType::DiscoveryEnumerate => RecordKind::Directory,
+        TaskType::Classification | TaskType::Tracing => OBJECTS,
+        TaskType::DiscoveryEnumerate => CONTAINERS,
     }
 }
+
+/// Kinds of records that a task takes; where there is one, it is there twice.
+pub(crate) type RecordKinds = [RecordKind; 2];
+pub(crate) const OBJECTS: RecordKinds = [RecordKind::File, RecordKind::Carried];
+pub(crate) const CONTAINERS: RecordKinds = [RecordKind::Directory, RecordKind::Directory];
 
 /// A running task whose worker is gone, or that makes no progress.
 pub(crate) struct Abandoned {
@@ -325,6 +349,7 @@ impl Abandoned {
 /// What a task leaves undone, as failures by name.
 pub(crate) enum Failures {
     Objects(Vec<ObjectReport>),
+    /// From wherever the listing of each is.
     Containers(Vec<UnitListing>),
 }
 
@@ -337,18 +362,20 @@ pub(crate) fn failures(
     let keys = given_up.into_iter().map(|object| object.key);
     match task_type {
         TaskType::Classification => {
-            let report = |key| ObjectReport {
-                location: Location { key, nested: Vec::new() },
-                status: ObjectStatus::Failed,
-                reason: Some(reason),
-                detail: detail.to_owned(),
-                overflow: 0,
-            };
-            Failures::Objects(keys.map(report).collect())
+            Failures::Objects(keys.map(|key| failed_object(key, reason, detail.to_owned())).collect())
+        }
+        // Its objects were scanned; what is missing is missing of the source as a whole.
+        TaskType::Tracing => {
+            let detail = format!("where findings came from could not be looked up: {detail}");
+            Failures::Objects(vec![failed_object(ObjectKey::default(), reason, detail)])
         }
         TaskType::DiscoveryEnumerate => {
-            let outcome = || UnitOutcome::Failed { reason, detail: detail.to_owned() };
-            Failures::Containers(keys.map(|key| UnitListing { key, outcome: outcome() }).collect())
+            Failures::Containers(keys.map(|key| UnitListing::failed(key, 0, reason, detail)).collect())
         }
     }
+}
+
+fn failed_object(key: ObjectKey, reason: Reason, detail: String) -> ObjectReport {
+    let location = Location { key, nested: Vec::new() };
+    ObjectReport { location, status: ObjectStatus::Failed, reason: Some(reason), detail, overflow: 0 }
 }

@@ -90,6 +90,8 @@ pub(crate) fn plan(
             match kind.task_type {
                 TaskType::DiscoveryEnumerate => plan.report.enumeration_tasks += payloads.len() as u64,
                 TaskType::Classification => plan.report.classification_tasks += payloads.len() as u64,
+                // Follows from sessions, not from units.
+                TaskType::Tracing => {}
             }
             plan.report.units += covered as u64;
             plan.covered.extend(units[..covered].iter().map(|unit| (unit.unit, kind.bit)));

@@ -6,6 +6,7 @@
 //! [`postgres`], for a fleet; what they decide alike is in modules of neither. This crate must not know connectors or the
 //! engine.
 
+mod base;
 pub mod clock;
 mod configured;
 mod decide;
@@ -15,11 +16,13 @@ mod hook;
 pub mod migrate;
 mod operated;
 mod packing;
+mod pages;
 pub mod postgres;
 mod reports;
 pub mod sqlite;
 mod staged;
 mod statement;
+mod targets;
 #[cfg(test)]
 mod testing;
 mod totals;

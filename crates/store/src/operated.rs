@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use domesday_model::{JobStatus, TaskStatus, TaskType};
+use domesday_model::{EnumerationSessionId, JobStatus, TaskStatus, TaskType};
 
 use crate::error::StoreError;
 use crate::types::*;
@@ -80,4 +80,25 @@ pub(crate) fn task_status(text: &str) -> Result<TaskStatus> {
 pub(crate) fn owner<T>(status: JobStatus, owner: Option<T>, lease_ms: i64) -> Option<(T, i64)> {
     let owned = matches!(status, JobStatus::Running | JobStatus::Pausing | JobStatus::Cancelling);
     owner.filter(|_| owned).map(|owner| (owner, lease_ms))
+}
+
+/// What the checkpoints of sessions are for.
+const SESSION_CHECKPOINT: &str = "session:";
+
+/// The target of a session's checkpoint.
+pub(crate) fn session_checkpoint(session: EnumerationSessionId) -> String {
+    format!("{SESSION_CHECKPOINT}{session}")
+}
+
+/// The session that a checkpoint's target names.
+pub(crate) fn checkpoint_session(target: &str) -> Option<EnumerationSessionId> {
+    target.strip_prefix(SESSION_CHECKPOINT)?.parse().ok().map(EnumerationSessionId)
+}
+
+/// Refuses to write the checkpoint of a session, which follows from its batches.
+pub(crate) fn check_own_checkpoint(target: &str) -> Result<()> {
+    match target.starts_with(SESSION_CHECKPOINT) {
+        true => Err(StoreError::Refused(format!("the checkpoint of {target} follows from its batches"))),
+        false => Ok(()),
+    }
 }

@@ -62,7 +62,7 @@ impl StagedFinding {
             span: (draft.span.start, draft.span.end),
             position: (draft.position.line, draft.position.column),
             decoding: draft.decoding.join(DECODING_SEPARATOR),
-            version: version.map(|marks| format!("{}:{}:{}", marks.mtime_ns, marks.ctime_ns, marks.inode)),
+            version: version.map(marks_text),
         }
     }
 
@@ -93,6 +93,27 @@ impl StagedObject {
     }
 }
 
+/// Version marks as their column has them: `mtime:ctime:inode`, and `:tag` where there is one.
+fn marks_text(marks: &VersionMarks) -> String {
+    let VersionMarks { mtime_ns, ctime_ns, inode, tag } = marks;
+    match tag {
+        Some(tag) => format!("{mtime_ns}:{ctime_ns}:{inode}:{:032x}", u128::from_be_bytes(*tag)),
+        None => format!("{mtime_ns}:{ctime_ns}:{inode}"),
+    }
+}
+
+/// The reverse of it; `None` when it is not of that form.
+pub(crate) fn marks_of(text: &str) -> Option<VersionMarks> {
+    let mut parts = text.split(':');
+    let marks = VersionMarks {
+        mtime_ns: parts.next()?.parse().ok()?,
+        ctime_ns: parts.next()?.parse().ok()?,
+        inode: parts.next()?.parse().ok()?,
+        tag: parts.next().map(|tag| u128::from_str_radix(tag, 16)).transpose().ok()?.map(u128::to_be_bytes),
+    };
+    parts.next().is_none().then_some(marks)
+}
+
 /// A batch in the order its results are numbered in: findings, then objects.
 pub(crate) fn staged(batch: &ResultBatch) -> impl Iterator<Item = Staged> + '_ {
     let finding = |draft: &FindingDraft| {
@@ -100,4 +121,21 @@ pub(crate) fn staged(batch: &ResultBatch) -> impl Iterator<Item = Staged> + '_ {
     };
     let object = |report| Staged::Object(StagedObject::of(report));
     batch.findings.iter().map(finding).chain(batch.objects.iter().map(object))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn version_marks_survive_their_column() {
+        let times = VersionMarks { mtime_ns: -5, ctime_ns: i64::MAX, inode: u64::MAX, tag: None };
+        let tagged = VersionMarks { tag: Some([0x0f; 16]), ..times };
+        for marks in [VersionMarks::default(), times, tagged, VersionMarks::tagged(b"v1")] {
+            assert_eq!(marks_of(&marks_text(&marks)), Some(marks));
+        }
+        for text in ["", "1:2", "1:2:x", "1:2:3:zz", "1:2:3:0f:4"] {
+            assert_eq!(marks_of(text), None, "{text}");
+        }
+    }
 }

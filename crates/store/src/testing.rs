@@ -32,6 +32,8 @@ pub(crate) fn request(id: MasterJobId) -> NewMasterJob {
         rule_set: RuleSetHash([0; 16]).to_string(),
         options: ScanOptions::default(),
         fingerprint_key: KEY.to_owned(),
+        engine_version: 1,
+        incremental: false,
     };
     NewMasterJob {
         id,
@@ -61,7 +63,7 @@ pub(crate) fn files(prefix: &str, count: usize) -> Vec<UnitRecord> {
 }
 
 pub(crate) fn listed(key: &str, records: Vec<UnitRecord>) -> UnitListing {
-    UnitListing { key: ObjectKey::new(key.as_bytes()), outcome: UnitOutcome::Listed(records) }
+    UnitListing::whole(ObjectKey::new(key.as_bytes()), records)
 }
 
 /// Submits a job, claims it, and claims its root task.
@@ -82,7 +84,13 @@ pub(crate) async fn claim(store: &dyn Store, worker: ProcessId, task_type: TaskT
 
 /// The task of this claim, done without a result.
 pub(crate) fn completion(claim: Claim) -> Completion {
-    Completion { claim, first_sequence: 0, batch: ResultBatch::default(), totals: TaskTotals::default() }
+    Completion {
+        claim,
+        first_sequence: 0,
+        batch: ResultBatch::default(),
+        totals: TaskTotals::default(),
+        untraced: Vec::new(),
+    }
 }
 
 /// Each statement of the files is named once, and named in a source.

@@ -1,7 +1,7 @@
 //! What a unit's records add up to: kept with the unit, so that nobody has to read the records to pack or
 //! to report them.
 
-use domesday_model::{BatchStatus, ObjectKey, Reason, RecordKind, UnitRecord};
+use domesday_model::{BatchStatus, ObjectKey, Reason, RecordKind, TaskId, UnitRecord};
 use serde_json::json;
 
 use crate::error::StoreError;
@@ -20,6 +20,7 @@ pub(crate) struct Totals {
     pub containers: i64,
     pub objects: i64,
     pub skipped: i64,
+    pub unchanged: i64,
     pub bytes: i64,
     pub reasons: Vec<(Reason, i64)>,
 }
@@ -29,12 +30,13 @@ impl Totals {
         let mut totals = Totals { records: records.len() as i64, ..Totals::default() };
         for record in records {
             match record.kind {
-                RecordKind::File => {
+                RecordKind::File | RecordKind::Carried => {
                     totals.objects += 1;
                     totals.bytes = totals.bytes.saturating_add(record.size.cast_signed().max(0));
                 }
                 RecordKind::Directory => totals.containers += 1,
                 RecordKind::Skipped => totals.skipped += 1,
+                RecordKind::Unchanged => totals.unchanged += 1,
             }
             if let Some(reason) = record.reason {
                 match totals.reasons.iter_mut().find(|(known, _)| *known == reason) {
@@ -59,44 +61,79 @@ pub(crate) struct Batch {
     pub items: i64,
     /// Where the session is: the last container, and where in it.
     pub checkpoint: String,
-    pub error: Option<&'static str>,
+    pub error: Option<String>,
 }
+
+/// Bytes of what a batch or a session says about its failures, at most.
+const ERROR_DETAILS_MAX: usize = 512;
 
 impl Batch {
     /// Of several units; `None` of none.
     pub fn of_units(claim: &Claim, listings: &[UnitListing]) -> Result<Option<Batch>, StoreError> {
         let Some(last) = listings.last() else { return Ok(None) };
-        let (mut items, mut failed) = (0, 0);
+        let (mut items, mut failed, mut first) = (0, 0, None);
         for listing in listings {
             match &listing.outcome {
                 UnitOutcome::Listed(records) => items += records.len() as i64,
-                UnitOutcome::Failed { .. } => failed += 1,
+                UnitOutcome::Failed { reason, detail } => {
+                    failed += 1;
+                    first = first.or_else(|| Some(format!("{}: {reason}: {detail}", shown(&listing.key))));
+                }
             }
         }
+        let error = first.map(|first| match failed {
+            1 => bounded(first),
+            more => format!("{} (and {} more)", bounded(first), more - 1),
+        });
         let status = match failed {
             0 => BatchStatus::Succeeded,
             n if n < listings.len() => BatchStatus::PartiallyCompleted,
             _ => BatchStatus::Failed,
         };
-        Batch::new(claim, status, items, &last.key, None).map(Some)
+        Batch::new(claim.task, status, items, &last.key, last.resume_point.as_deref(), error).map(Some)
+    }
+
+    /// Of what a task that failed leaves undone.
+    pub fn of_failed_task(
+        task: TaskId,
+        undone: &[UnitListing],
+        error: &str,
+    ) -> Result<Option<Batch>, StoreError> {
+        let Some(last) = undone.last() else { return Ok(None) };
+        let error = Some(bounded(error.to_owned()));
+        Batch::new(task, BatchStatus::Failed, 0, &last.key, None, error).map(Some)
     }
 
     /// Of a part of one.
     pub fn of_part(claim: &Claim, part: &StageBatch) -> Result<Batch, StoreError> {
         let items = part.records.len() as i64;
-        Batch::new(claim, BatchStatus::Succeeded, items, &part.key, part.resume_point.as_deref())
+        Batch::new(claim.task, BatchStatus::Succeeded, items, &part.key, None, None)
     }
 
     fn new(
-        claim: &Claim,
+        task: TaskId,
         status: BatchStatus,
         items: i64,
         last: &ObjectKey,
         resume_point: Option<&str>,
+        error: Option<String>,
     ) -> Result<Batch, StoreError> {
         let status = BatchStatus::InProgress.transition(status)?;
-        let checkpoint = json!({ "task": claim.task, "key": last, "resume_point": resume_point }).to_string();
-        let error = (status != BatchStatus::Succeeded).then_some("some containers could not be listed");
+        let checkpoint = json!({ "task": task, "key": last, "resume_point": resume_point }).to_string();
         Ok(Batch { status, items, checkpoint, error })
     }
+}
+
+/// A container by name, the root too.
+fn shown(key: &ObjectKey) -> String {
+    if key.0.is_empty() { "the root".to_owned() } else { format!("`{key}`") }
+}
+
+/// What a source says may be long, and a key too.
+pub(crate) fn bounded(mut text: String) -> String {
+    if text.len() > ERROR_DETAILS_MAX {
+        text.truncate(text.floor_char_boundary(ERROR_DETAILS_MAX));
+        text.push('…');
+    }
+    text
 }

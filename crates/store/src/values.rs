@@ -4,8 +4,8 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use domesday_model::{
-    Command, JobConfiguration, JobStatus, Location, NestedStep, ObjectKey, ObjectStatus, Reason, RuleSetHash,
-    SessionStatus, TaskPayload, TaskType, UnitStatus,
+    BatchStatus, Command, JobConfiguration, JobStatus, Location, NestedStep, ObjectKey, ObjectStatus, Reason,
+    RuleSetHash, SessionStatus, TargetType, TaskPayload, TaskType, UnitStatus,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -35,6 +35,14 @@ pub(crate) fn job_status(text: &str) -> Result<JobStatus> {
 
 pub(crate) fn session_status(text: &str) -> Result<SessionStatus> {
     SessionStatus::parse(text).ok_or_else(|| damaged("session status"))
+}
+
+pub(crate) fn batch_status(text: &str) -> Result<BatchStatus> {
+    BatchStatus::parse(text).ok_or_else(|| damaged("batch status"))
+}
+
+pub(crate) fn target_type(text: &str) -> Result<TargetType> {
+    TargetType::parse(text).ok_or_else(|| damaged("target type"))
 }
 
 pub(crate) fn unit_status(text: &str) -> Result<UnitStatus> {

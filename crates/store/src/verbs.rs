@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use domesday_model::{
-    Command, DatasourceSpec, JobId, JobStatus, MasterJobId, ProcessId, RuleSetHash, ScanTemplate, TaskId,
-    TaskType, UnitId,
+    BatchId, CheckpointId, Command, DatasourceSpec, EnumerationSessionId, JobId, JobStatus, MasterJobId,
+    ObjectKey, Origin, ProcessId, RuleSetHash, ScanTargetId, ScanTemplate, TargetType, TaskId, TaskType,
+    UnitId,
 };
 
 use crate::error::StoreError;
@@ -91,6 +92,9 @@ pub trait Store: Send + Sync {
     /// Starts an enumeration session with its root task for each data source that has none, and
     /// resumes the sessions that had stopped. Only a RUNNING job starts anything.
     async fn start_sessions(&self, lease: &JobLease) -> Result<u64>;
+    /// The same for one data source of the job: its session, whether that is new, resumed or under way.
+    /// [`StoreError::Missing`] when the job has no such source, or does not run and has no session for it.
+    async fn open_session(&self, lease: &JobLease, datasource: &str) -> Result<EnumerationSessionId>;
     /// Turns committed units of a RUNNING job into next-stage tasks.
     async fn fan_out(&self, lease: &JobLease, policy: FanOutPolicy) -> Result<FanOutReport>;
     /// Ends the job if its sessions were started and nothing is staged, un-fanned, pending or running.
@@ -120,7 +124,24 @@ pub trait Store: Send + Sync {
     async fn packet_containers(&self, packet: &WorkPacket) -> Result<Vec<domesday_model::ObjectKey>>;
     /// The objects a classification packet covers, in the order they were listed.
     async fn packet_objects(&self, packet: &WorkPacket) -> Result<Vec<PacketObject>>;
-    /// What was already listed under this task, or under the task it was split from, sorted by key.
+    /// What a base knows of the objects in some containers, from a place on, at most `max`. Nothing when the base
+    /// is gone: pruned, about to be, or tried again.
+    async fn prior_records(
+        &self,
+        base: &Base,
+        containers: &[domesday_model::ObjectKey],
+        from: PriorCursor,
+        max: u32,
+    ) -> Result<PriorPage>;
+    /// All that a base says of these objects and of what is inside them, to be staged again; each `None` when
+    /// the base is gone, so that they must be scanned. As many as are asked for are held in memory.
+    async fn prior_results(
+        &self,
+        base: &Base,
+        keys: Vec<domesday_model::ObjectKey>,
+    ) -> Result<Vec<Option<ResultBatch>>>;
+    /// What was already listed under this task, or under the task it was split from, sorted by key: of each
+    /// container its last page.
     async fn task_units(&self, claim: &Claim) -> Result<Vec<UnitState>>;
     /// The `object_key_hash`es of a staging unit whose first byte lies in the range: the exclusion list,
     /// one hash range a pass.
@@ -129,8 +150,10 @@ pub trait Store: Send + Sync {
         unit: UnitId,
         first_bytes: std::ops::RangeInclusive<u8>,
     ) -> Result<Vec<[u8; 16]>>;
-    /// Commits containers that were listed whole, or failed; one batch of the session. A listing takes
-    /// the place of what is staged under its key; what is committed or failed already stays as it is.
+    /// Commits containers that were listed whole, pages of them, or failures; one batch of the session. A
+    /// listing takes the place of what is staged under its key; what is committed or failed already stays as it
+    /// is. A page whose predecessor is missing, or was the last, is refused with [`StoreError::Gap`], and all
+    /// that came with it.
     async fn commit_units(&self, claim: &Claim, units: Vec<UnitListing>) -> Result<()>;
     /// Adds a batch to a staging unit, which the first batch creates. A repeated batch changes nothing;
     /// one that leaves a gap is refused with [`StoreError::Gap`].
@@ -140,7 +163,7 @@ pub trait Store: Send + Sync {
     /// Makes a staging unit visible: one row flips.
     async fn commit_staged(&self, claim: &Claim, unit: UnitId) -> Result<()>;
     /// Commits the last units, if any, and completes the task. Refused with [`StoreError::OpenUnit`] while one
-    /// of its containers is listed in part.
+    /// of its containers is listed in part: staged, or with a page to come.
     async fn complete_enumeration(&self, claim: &Claim, units: Vec<UnitListing>) -> Result<()>;
     /// Stages results; `first_sequence` counts findings and objects together and makes repeats harmless.
     async fn stage_results(&self, claim: &Claim, first_sequence: u64, batch: ResultBatch) -> Result<()>;
@@ -149,8 +172,16 @@ pub trait Store: Send + Sync {
     /// [`StoreError::Gap`] unless exactly `first_sequence` results are staged) leaves the others as they are.
     /// The answers come in the order of the tasks; a claim that comes twice is refused the second time.
     async fn complete_classifications(&self, completions: Vec<Completion>) -> Result<Vec<Result<()>>>;
+    /// Objects of the session whose origin is to be looked up, in no particular order; those that
+    /// [`Store::save_origins`] had are not among them. Empty: the tracing task is done.
+    async fn untraced(&self, claim: &Claim, max: u32) -> Result<Vec<ObjectKey>>;
+    /// Writes where objects came from; `None` where nothing could be found out. Repeating it is harmless.
+    async fn save_origins(&self, claim: &Claim, origins: Vec<(ObjectKey, Option<Origin>)>) -> Result<()>;
+    /// Completes a tracing task. What is left untraced is another one's.
+    async fn complete_tracing(&self, claim: &Claim) -> Result<()>;
     /// Ends a claim without completing its task. What a failed task leaves undone, its objects or its
-    /// containers, becomes failures by name.
+    /// containers, becomes failures by name; pages that were listed stay. A task that waits has not failed, and
+    /// its session is not stalled until the wait is over.
     async fn give_back(&self, claim: &Claim, how: GiveBack) -> Result<()>;
     /// Which of these jobs run no more, or are about to stop: their tasks are to be given back.
     async fn stopping_jobs(&self, jobs: Vec<JobId>) -> Result<Vec<JobId>>;
@@ -181,8 +212,59 @@ pub trait Store: Send + Sync {
     async fn fleet(&self) -> Result<Fleet>;
     /// Removes at most about `max` rows of master jobs that ended `older_than` ago: their tasks, units,
     /// records and occurrences, and processes and events as old. Findings stay, and so does each data
-    /// source's latest complete job. Repeat until it is done; a job that is removed in part is seen by nobody.
+    /// source's latest complete job, and the base of its next incremental one. Repeat until it is done; a job that is removed in part is seen by nobody.
     async fn prune(&self, older_than: Duration, max: u32) -> Result<PruneReport>;
+
+    // ── sessions and targets ───────────────────────────────────────────────────────────────────
+
+    /// Sessions in the order of their ids, those behind `after`, at most `max`.
+    async fn sessions(
+        &self,
+        filter: SessionFilter,
+        after: Option<EnumerationSessionId>,
+        max: u32,
+    ) -> Result<Vec<SessionInfo>>;
+    async fn session(&self, id: EnumerationSessionId) -> Result<Option<SessionInfo>> {
+        let before = EnumerationSessionId(id.0.saturating_sub(1));
+        let next = self.sessions(SessionFilter::default(), Some(before), 1).await?.pop();
+        Ok(next.filter(|session| session.id == id))
+    }
+    async fn batch(&self, id: BatchId) -> Result<Option<BatchInfo>>;
+    /// A session's batches, newest first, those behind `after`, at most `max`.
+    async fn batches(
+        &self,
+        session: EnumerationSessionId,
+        after: Option<BatchId>,
+        max: u32,
+    ) -> Result<Vec<BatchInfo>>;
+    async fn last_batch(&self, session: EnumerationSessionId) -> Result<Option<BatchInfo>> {
+        Ok(self.batches(session, None, 1).await?.pop())
+    }
+    async fn checkpoint(&self, id: CheckpointId) -> Result<Option<Checkpoint>>;
+    /// The one of this target: `session:ID`, or what [`Store::save_checkpoint`] was given.
+    async fn checkpoint_of(&self, target: &str) -> Result<Option<Checkpoint>>;
+    /// Saves a checkpoint in place of the one that its target had. That of a session follows from its batches, and
+    /// is refused ([`StoreError::Refused`]).
+    async fn save_checkpoint(&self, target: &str, data: &serde_json::Value) -> Result<CheckpointId>;
+    /// Whether there was one.
+    async fn delete_checkpoint(&self, target: &str) -> Result<bool>;
+    async fn target(&self, id: ScanTargetId) -> Result<Option<ScanTarget>>;
+    /// Those with this address: a repository and a web address may be written alike.
+    async fn targets_by_url(&self, url: &str) -> Result<Vec<ScanTarget>>;
+    async fn target_by_type_and_id(
+        &self,
+        target_type: TargetType,
+        target_id: i64,
+    ) -> Result<Option<ScanTarget>> {
+        self.target(target_type.id(target_id)).await
+    }
+    /// Targets in the order of their ids, those behind `after`, at most `max`.
+    async fn targets(
+        &self,
+        filter: TargetFilter,
+        after: Option<ScanTargetId>,
+        max: u32,
+    ) -> Result<Vec<ScanTarget>>;
 
     // ── reading ────────────────────────────────────────────────────────────────────────────────
 

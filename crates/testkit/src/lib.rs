@@ -6,6 +6,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot get its server fails by panicking")]
 
 pub mod fleet;
+pub mod http;
 pub mod postgres;
 pub mod proxy;
+#[cfg(feature = "s3")]
+pub mod s3;
 pub mod wait;

@@ -1,9 +1,10 @@
-//! `cargo xtask bench fleet`: what a fleet costs and how fast it is, on a local PostgreSQL that writes
-//! everything to disk before it answers.
+//! `cargo xtask bench`: what a fleet costs and how fast it is, on a local PostgreSQL that writes everything to disk
+//! before it answers; and in a file of its own, what a long listing costs.
 //!
 //! It prints figures and judges none. Each is measured beside what it is to be compared with, in the same run.
 
 mod fleet;
+pub mod listing;
 
 use std::path::PathBuf;
 use std::process::Command;

@@ -23,17 +23,25 @@ const NEVER: &[(&str, &str)] = &[
     ("units that are staging or failed", "SELECT count(*) FROM task_units WHERE status <> 'COMMITTED'"),
     ("units that were not fanned out", "SELECT count(*) FROM task_units WHERE fanned_out <> 3"),
     (
-        "containers with more than one unit in a session",
-        "SELECT count(*) FROM (SELECT 1 FROM task_units GROUP BY session_id, key HAVING count(*) > 1)",
+        "containers with a page twice in a session",
+        "SELECT count(*) FROM (SELECT 1 FROM task_units GROUP BY session_id, key, page HAVING count(*) > 1)",
     ),
     (
-        "entries listed twice in a unit",
-        "SELECT count(*) FROM (SELECT 1 FROM task_output_records GROUP BY unit_id, name HAVING count(*) > 1)",
+        "containers of which a page is missing, or that did not end",
+        "SELECT count(*) FROM (
+             SELECT 1 FROM task_units GROUP BY session_id, key
+             HAVING count(*) <> max(page) + 1 OR sum(resume_point IS NULL) <> 1)",
+    ),
+    (
+        "entries listed twice in a container",
+        "SELECT count(*) FROM (
+             SELECT 1 FROM task_output_records r JOIN task_units u ON u.id = r.unit_id
+             GROUP BY u.session_id, u.key, r.name, r.kind HAVING count(*) > 1)",
     ),
     (
         "units whose totals are not those of their records",
         "SELECT count(*) FROM task_units u WHERE (u.records, u.objects, u.containers) <> (
-             SELECT count(*), coalesce(sum(kind = 0), 0), coalesce(sum(kind = 1), 0)
+             SELECT count(*), coalesce(sum(kind IN (0, 4)), 0), coalesce(sum(kind = 1), 0)
              FROM task_output_records r WHERE r.unit_id = u.id)",
     ),
     (
@@ -43,7 +51,7 @@ const NEVER: &[(&str, &str)] = &[
     (
         "sessions that have not one unit for their root and one for each folder",
         "SELECT count(*) FROM enumeration_sessions s
-         WHERE (SELECT count(*) FROM task_units u WHERE u.session_id = s.id)
+         WHERE (SELECT count(DISTINCT u.key) FROM task_units u WHERE u.session_id = s.id)
             <> 1 + (SELECT coalesce(sum(u.containers), 0) FROM task_units u WHERE u.session_id = s.id)",
     ),
     ("results that are still staged", "SELECT count(*) FROM staged_results"),

@@ -1,5 +1,6 @@
 //! One start of the real binary, and how it ended: by itself, by a failpoint, or by a kill from outside.
 
+use std::ffi::OsString;
 use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -45,18 +46,33 @@ pub enum Ended {
 /// The command that is run again and again.
 pub struct Scan {
     pub binary: PathBuf,
-    pub tree: PathBuf,
+    /// What is scanned, and with which options.
+    pub arguments: Vec<OsString>,
+    pub environment: Vec<(&'static str, String)>,
 }
 
 impl Scan {
-    pub fn new(binary: PathBuf, tree: PathBuf) -> Scan {
-        Scan { binary, tree }
+    /// Everything is read, whatever an earlier start had read.
+    pub fn run(&self, state: &Path, report: &Path, disturbance: Option<&Disturbance>) -> Result<Ended> {
+        self.start(state, report, &["--rescan"], disturbance)
     }
 
-    pub fn run(&self, state: &Path, report: &Path, disturbance: Option<&Disturbance>) -> Result<Ended> {
+    /// Undisturbed, and from where the last one ended.
+    pub fn again(&self, state: &Path, report: &Path) -> Result<Ended> {
+        self.start(state, report, &[], None)
+    }
+
+    fn start(
+        &self,
+        state: &Path,
+        report: &Path,
+        flags: &[&str],
+        disturbance: Option<&Disturbance>,
+    ) -> Result<Ended> {
         let mut command = Command::new(&self.binary);
         command.args(["scan", "--quiet", "--format", "json", "--output"]).arg(report);
-        command.arg("--state").arg(state).arg(&self.tree);
+        command.arg("--state").arg(state).args(flags).args(&self.arguments);
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command
             .env_remove("DOMESDAY_FAILPOINT")
             .stdin(Stdio::null())

@@ -33,6 +33,15 @@ impl Difference {
     pub fn is_none(&self) -> bool {
         self.lines.is_empty()
     }
+
+    /// With what differs in another comparison of the same round.
+    pub fn and(mut self, about: &str, other: Difference) -> Difference {
+        self.lost += other.lost;
+        self.duplicated += other.duplicated;
+        self.foreign += other.foreign;
+        self.lines.extend(other.lines.into_iter().map(|line| format!("{about}: {line}")));
+        self
+    }
 }
 
 impl Report {
@@ -64,6 +73,15 @@ impl Report {
 
     pub fn objects(&self) -> &Value {
         &self.summary["objects"]
+    }
+
+    /// The same without how much was read, which is less when most of it was known before.
+    pub fn without_amounts(&self) -> Report {
+        let mut summary = self.summary.clone();
+        if let Some(fields) = summary.as_object_mut() {
+            fields.retain(|name, _| !["bytes", "objects"].contains(&name.as_str()));
+        }
+        Report { findings: self.findings.clone(), summary, code: self.code }
     }
 
     pub fn difference(&self, expected: &Report) -> Difference {

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use domesday_connector::credentials::{CommandOutput, CredentialError, CredentialManager};
 
 use super::StateArgs;
-use super::values::{Setting, parse_label, parse_setting};
+use super::values::{Setting, parse_label, parse_setting, reference_help};
 
 #[derive(Args)]
 pub struct DatasourceArgs {
@@ -38,11 +39,13 @@ pub enum DatasourceCommand {
     },
     /// Change a data source, and show what changed; jobs that were started keep what they had
     Edit(DatasourceEdit),
-    /// Try to read a data source from here: its settings, its credential, its first entries
+    /// Try to read a data source from here: its credential, its first entries, an object
     #[command(after_help = "Example:\n  domesday datasource test shares\n\n\
-        A worker reads the source from its own host: it must reach it, too.")]
+        Exit code 3 when it cannot be read. A worker reads the source from its own host: it must reach it, too.")]
     Test {
         name: String,
+        #[command(flatten)]
+        commands: CommandCredentialArgs,
         /// JSON instead of text [default when piped]
         #[arg(long)]
         json: bool,
@@ -120,6 +123,22 @@ pub struct DatasourceEdit {
     pub state: StateArgs,
 }
 
+/// Which programs credentials of data sources may run here.
+#[derive(Args, Default)]
+pub struct CommandCredentialArgs {
+    /// Let credentials run commands that begin like this: a program's absolute path, and perhaps some of its
+    /// arguments (may be repeated)
+    #[arg(long = "allow-command-credentials", value_name = "COMMAND")]
+    allowed: Vec<String>,
+}
+
+impl CommandCredentialArgs {
+    /// Every provider of credentials, with these commands allowed.
+    pub fn manager(&self) -> Result<CredentialManager, CredentialError> {
+        Ok(CredentialManager::default().with(CommandOutput::allowing(&self.allowed)?))
+    }
+}
+
 /// A data source as flags. What is absent stays as it is, or has its default.
 #[derive(Args, Default)]
 pub struct DatasourceFields {
@@ -135,8 +154,7 @@ pub struct DatasourceFields {
     /// Only workers with this label read it
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_label)]
     pub label: Option<String>,
-    /// Where the secret is that opens it: env:NAME or file:PATH, never the secret itself
-    #[arg(long, value_name = "REFERENCE")]
+    #[arg(long, value_name = "REFERENCE", help = reference_help("Where the secret is that opens it"))]
     pub credential: Option<String>,
     /// Tasks of it that run at once across the fleet, at most
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]

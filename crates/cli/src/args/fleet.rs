@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::StateArgs;
-use super::values::{parse_duration, parse_label};
+use super::values::{parse_duration, parse_label, reference_help};
+use super::{CommandCredentialArgs, StateArgs};
 
 /// The shortest lease: a renewal must have time to reach the book.
 const LEASE_MIN: Duration = Duration::from_secs(1);
@@ -48,9 +48,15 @@ pub struct WorkerArgs {
     /// What this worker can reach; data sources may ask for it (may be repeated)
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = parse_label)]
     pub labels: Vec<String>,
-    /// Where the key is that fingerprints are made with: env:NAME or file:PATH
-    #[arg(long, value_name = "REFERENCE", default_value = "env:DOMESDAY_FINGERPRINT_KEY")]
+    #[arg(
+        long,
+        value_name = "REFERENCE",
+        default_value = "env:DOMESDAY_FINGERPRINT_KEY",
+        help = reference_help("Where the key is that fingerprints are made with")
+    )]
     pub fingerprint_key: String,
+    #[command(flatten)]
+    pub commands: CommandCredentialArgs,
 }
 
 fn parse_lease(text: &str) -> Result<Duration, String> {

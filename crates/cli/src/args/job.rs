@@ -70,6 +70,9 @@ pub struct StartArgs {
     /// Jobs of a higher priority are taken up first [default: the template's]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub priority: Option<i64>,
+    /// Read everything again, also what has not changed since the last scan
+    #[arg(long)]
+    pub rescan: bool,
     /// Follow the job until it ends
     #[arg(long)]
     pub watch: bool,

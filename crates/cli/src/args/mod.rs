@@ -2,12 +2,16 @@
 //! a fleet have a file each.
 
 mod datasource;
+mod git;
 mod job;
 mod operate;
+mod session;
 mod store;
+mod target;
 mod task;
 mod template;
 pub mod values;
+mod web;
 
 pub mod fleet;
 
@@ -20,13 +24,20 @@ use tracing::level_filters::LevelFilter;
 use crate::logs::LogFormat;
 use crate::output::Format;
 
-pub use datasource::{DatasourceAdd, DatasourceArgs, DatasourceCommand, DatasourceEdit, DatasourceFields};
+pub use datasource::{
+    CommandCredentialArgs, DatasourceAdd, DatasourceArgs, DatasourceCommand, DatasourceEdit, DatasourceFields,
+};
+pub use git::GitArgs;
 pub use job::{Appended, JobArgs, JobCommand, JobsArgs, StartArgs};
 pub use operate::{DbArgs, DbCommand, PruneArgs, StatusArgs};
+pub use session::{SessionArgs, SessionCommand, SessionListArgs};
 pub use store::StateArgs;
+pub use target::{TargetArgs, TargetCommand, TargetListArgs, WhichTarget};
 pub use task::{RetryArgs, TaskArgs, TaskCommand, TaskListArgs};
 pub use template::{TemplateAdd, TemplateArgs, TemplateCommand, TemplateEdit, TemplateFields};
-use values::parse_size;
+pub use web::WebArgs;
+
+use values::{Setting, parse_setting, parse_size, reference_help};
 
 /// Finds secrets and personal, payment and health data, and proves that nothing was missed.
 #[derive(Parser)]
@@ -48,7 +59,7 @@ pub struct Cli {
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Scan folders, files or standard input
+    /// Scan folders, files, standard input, or what is at an address
     Scan(Box<ScanArgs>),
     /// Show what a scan found
     Findings(FindingsArgs),
@@ -70,6 +81,10 @@ pub enum Command {
     Job(JobArgs),
     /// List, show or retry tasks
     Task(TaskArgs),
+    /// List or show enumeration sessions: how far the listing of a data source is
+    Session(SessionArgs),
+    /// List or show scan targets: the real things that were scanned
+    Target(TargetArgs),
     /// Show the fleet: orchestrators, workers, queues, and what is wrong
     Status(StatusArgs),
     /// Make, upgrade or check the book's database
@@ -83,10 +98,13 @@ pub enum Command {
     domesday scan .                                   scan this folder\n  \
     domesday scan src config --exclude '*.lock'       two folders, lock files left out\n  \
     git diff | domesday scan -                        scan what is piped in\n  \
-    domesday scan . --format sarif -o out.sarif       for a code scanning service\n\n\
+    domesday scan . --format sarif -o out.sarif       for a code scanning service\n  \
+    domesday scan https://github.com/acme/shop        the history of a repository\n  \
+    domesday scan github:acme --credential env:TOKEN  every repository of an organisation\n\n\
+    A password in an address stays in this process and is not stored; the same command gives it again.\n\
     A scan that was interrupted, even by kill -9, goes on when the same command is run again.")]
 pub struct ScanArgs {
-    /// Folders and files to scan; `-` is standard input
+    /// Folders, files and addresses to scan; `-` is standard input
     #[arg(required = true, value_name = "TARGET")]
     pub targets: Vec<PathBuf>,
     /// Leave out what matches this pattern (syntax of .gitignore lines; may be repeated)
@@ -98,6 +116,18 @@ pub struct ScanArgs {
     /// Follow symbolic links
     #[arg(long)]
     pub follow_symlinks: bool,
+    #[command(flatten)]
+    pub git: GitArgs,
+    #[command(flatten)]
+    pub web: WebArgs,
+    /// Which connector reads the targets, whatever they look like
+    #[arg(long, value_name = "KIND")]
+    pub kind: Option<String>,
+    /// A field of the connector's configuration; the value is JSON, or else text (may be repeated)
+    #[arg(long, value_name = "FIELD=VALUE", value_parser = parse_setting)]
+    pub set: Vec<Setting>,
+    #[arg(long, value_name = "REFERENCE", help = reference_help("Where the secret is that opens the addresses"))]
+    pub credential: Option<String>,
     /// Add rules from this file, or from the .toml files of this folder (may be repeated)
     #[arg(long, value_name = "PATH")]
     pub rules: Vec<PathBuf>,
@@ -115,6 +145,9 @@ pub struct ScanArgs {
     /// Threads that scan [default: one per processor]
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,
+    /// Read everything again, also what has not changed since the last scan
+    #[arg(long)]
+    pub rescan: bool,
     /// Start over, even if an earlier run of the same scan is unfinished
     #[arg(long)]
     pub fresh: bool,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 
 use super::StateArgs;
-use super::values::parse_duration;
+use super::values::{parse_duration, reference_help};
 
 #[derive(Args)]
 pub struct DbArgs {
@@ -21,8 +21,11 @@ pub enum DbCommand {
         domesday db migrate --fingerprint-key file:/etc/domesday/fingerprint.key\n\n\
         Run it as the database's owner; the other commands need no more than to read and write rows.")]
     Migrate {
-        /// The key of the book's fingerprints, kept by its id only: env:NAME or file:PATH
-        #[arg(long, value_name = "REFERENCE")]
+        #[arg(
+            long,
+            value_name = "REFERENCE",
+            help = reference_help("The key of the book's fingerprints, kept by its id only")
+        )]
         fingerprint_key: Option<String>,
         /// JSON instead of text [default when piped]
         #[arg(long)]
@@ -44,8 +47,7 @@ pub enum DbCommand {
         Values that were found with the old key are new findings with the new one: fingerprints of different\n\
         keys cannot be compared. Start the workers with the new key, too.")]
     Key {
-        /// Where the key is: env:NAME or file:PATH
-        #[arg(value_name = "REFERENCE")]
+        #[arg(value_name = "REFERENCE", help = reference_help("Where the key is"))]
         reference: String,
         /// In the place of the key the book has; refused while a job is open
         #[arg(long)]

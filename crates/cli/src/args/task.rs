@@ -42,7 +42,7 @@ pub struct TaskListArgs {
     /// Only tasks of this status (pending, running, completed, failed, cancelled)
     #[arg(long, value_name = "STATUS", value_parser = parse_task_status)]
     pub status: Option<TaskStatus>,
-    /// Only tasks of this type (enumeration, classification)
+    /// Only tasks of this type (enumeration, classification, tracing)
     #[arg(long = "type", value_name = "TYPE", value_parser = parse_task_type)]
     pub task_type: Option<TaskType>,
     /// How many

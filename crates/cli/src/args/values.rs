@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use domesday_model::{MasterJobId, TaskId, TaskStatus, TaskType};
+use domesday_connector::credentials::reference_forms;
+use domesday_model::{
+    EnumerationSessionId, MasterJobId, SessionStatus, TargetType, TaskId, TaskStatus, TaskType,
+};
 use serde_json::Value;
 
 /// `123`, `10K`, `50M`, `2G`, `1T`: powers of 1024.
@@ -50,6 +53,26 @@ pub fn parse_task_id(text: &str) -> Result<TaskId, String> {
     text.parse().map(TaskId).map_err(|_| wrong())
 }
 
+pub fn parse_session_id(text: &str) -> Result<EnumerationSessionId, String> {
+    let wrong = || format!("`{text}` is not the id of a session: `domesday session list` shows them");
+    text.parse().map(EnumerationSessionId).map_err(|_| wrong())
+}
+
+pub fn parse_session_status(text: &str) -> Result<SessionStatus, String> {
+    SessionStatus::parse(&text.to_uppercase()).ok_or_else(|| {
+        let known: Vec<String> =
+            SessionStatus::ALL.iter().map(|status| status.as_str().to_lowercase()).collect();
+        format!("`{text}` is not the status of a session: one of {}", known.join(", "))
+    })
+}
+
+pub fn parse_target_type(text: &str) -> Result<TargetType, String> {
+    TargetType::parse(&text.to_lowercase()).ok_or_else(|| {
+        let known: Vec<&str> = TargetType::ALL.iter().map(|target| target.as_str()).collect();
+        format!("`{text}` is not a type of target: one of {}", known.join(", "))
+    })
+}
+
 pub fn parse_task_status(text: &str) -> Result<TaskStatus, String> {
     TaskStatus::parse(&text.to_uppercase()).ok_or_else(|| {
         let known: Vec<String> =
@@ -62,7 +85,8 @@ pub fn parse_task_type(text: &str) -> Result<TaskType, String> {
     match text.to_lowercase().as_str() {
         "classification" => Ok(TaskType::Classification),
         "enumeration" | "discovery_enumerate" => Ok(TaskType::DiscoveryEnumerate),
-        _ => Err(format!("`{text}` is not a type of task: one of enumeration, classification")),
+        "tracing" => Ok(TaskType::Tracing),
+        _ => Err(format!("`{text}` is not a type of task: one of enumeration, classification, tracing")),
     }
 }
 
@@ -84,6 +108,11 @@ pub fn parse_setting(text: &str) -> Result<Setting, String> {
     }
     let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
     Ok(Setting { path, value })
+}
+
+/// The help of an option that takes a reference: what it is for, and how references are written.
+pub fn reference_help(what: &str) -> String {
+    format!("{what}: {}, never the secret itself", reference_forms())
 }
 
 /// `host=nas1`.

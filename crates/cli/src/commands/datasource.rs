@@ -2,22 +2,23 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use domesday_model::{DatasourceSpec, RecordKind};
+use domesday_connector::{Step, Surroundings};
+use domesday_model::DatasourceSpec;
 use domesday_store::{ManagedDatasource, Put, Store};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::{list_format, runtime, stdout_style};
-use crate::args::{DatasourceAdd, DatasourceArgs, DatasourceCommand, DatasourceEdit, StateArgs};
+use crate::args::{
+    CommandCredentialArgs, DatasourceAdd, DatasourceArgs, DatasourceCommand, DatasourceEdit, StateArgs,
+};
 use crate::book::{self, Access};
-use crate::definition::datasource::{self as definition, registry};
+use crate::definition::datasource as definition;
 use crate::document::{self, Change};
-use crate::{Exit, output, say};
-
-/// Entries that a test lists, at most.
-const TEST_ENTRIES_MAX: usize = 1_000;
+use crate::{Exit, output, say, state};
 
 pub fn run(args: &DatasourceArgs) -> Result<Exit> {
     runtime()?.block_on(async {
@@ -26,7 +27,9 @@ pub fn run(args: &DatasourceArgs) -> Result<Exit> {
             DatasourceCommand::List { json, state } => list(*json, state).await,
             DatasourceCommand::Show { name, json, state } => show(name, *json, state).await,
             DatasourceCommand::Edit(args) => edit(args).await,
-            DatasourceCommand::Test { name, json, state } => test(name, *json, state).await,
+            DatasourceCommand::Test { name, commands, json, state } => {
+                test(name, commands, *json, state).await
+            }
             DatasourceCommand::Remove { name, state } => remove(name, state).await,
         }
     })
@@ -201,10 +204,13 @@ pub fn write_changes(name: &str, changes: &[Change], json: bool) -> Result<()> {
     Ok(())
 }
 
-#[derive(Serialize, Default)]
+#[derive(Serialize)]
 struct TestedJson<'a> {
     name: &'a str,
+    kind: &'a str,
     node_group: &'a str,
+    readable: bool,
+    steps: Vec<StepJson<'a>>,
     objects: usize,
     containers: usize,
     skipped: usize,
@@ -212,30 +218,50 @@ struct TestedJson<'a> {
     more: bool,
 }
 
-async fn test(name: &str, json: bool, state: &StateArgs) -> Result<Exit> {
+#[derive(Serialize)]
+struct StepJson<'a> {
+    step: &'static str,
+    /// `ok`, `failed`, or `untried` after one that failed.
+    status: &'static str,
+    detail: &'a str,
+}
+
+async fn test(name: &str, commands: &CommandCredentialArgs, json: bool, state: &StateArgs) -> Result<Exit> {
     let store = book::open(state, Access::Read).await?;
     let spec = find(store.as_ref(), name).await?.spec;
-    let records = definition::first_entries(&registry(), &spec, TEST_ENTRIES_MAX)
-        .await
-        .with_context(|| format!("datasource {name}"))?;
-    let of = |kind| records.iter().filter(|record| record.kind == kind).count();
+    let surroundings = Surroundings {
+        own_state: Some(state::folder(state.state.as_deref())?),
+        credentials: Arc::new(commands.manager().context("--allow-command-credentials")?),
+        credential: None,
+    };
+    let trial =
+        definition::try_out(&spec, &surroundings).await.with_context(|| format!("datasource {name}"))?;
+    let steps = Step::ALL.iter().enumerate().map(|(index, step)| {
+        let (status, detail) = match (trial.passed.get(index), &trial.problem) {
+            (Some(found), _) => ("ok", found.as_str()),
+            (None, Some(problem)) if index == trial.passed.len() => ("failed", problem.as_str()),
+            (None, _) => ("untried", ""),
+        };
+        StepJson { step: step.as_str(), status, detail }
+    });
     let seen = TestedJson {
         name,
+        kind: &spec.kind,
         node_group: &spec.node_group,
-        objects: of(RecordKind::File),
-        containers: of(RecordKind::Directory),
-        skipped: of(RecordKind::Skipped),
-        more: records.len() >= TEST_ENTRIES_MAX,
+        readable: trial.problem.is_none(),
+        steps: steps.collect(),
+        objects: trial.objects,
+        containers: trial.containers,
+        skipped: trial.skipped,
+        more: trial.has_more,
     };
-    let counted = |n: usize, noun: &str| output::counted(n as u64, noun);
-    let line = format!(
-        "{name} can be read from here: its first level has {}{}, {} and {} left out",
-        if seen.more { "at least " } else { "" },
-        counted(seen.objects, "object"),
-        counted(seen.containers, "container"),
-        counted(seen.skipped, "entry").replace("entrys", "entries"),
-    );
-    output::write_answer(&mut std::io::stdout().lock(), &seen, &[line], list_format(json))?;
+    let line = |step: &StepJson<'_>| format!("{:<11} {:<8} {}", step.step, step.status, step.detail);
+    let lines: Vec<String> = seen.steps.iter().map(|step| line(step).trim_end().to_owned()).collect();
+    output::write_answer(&mut std::io::stdout().lock(), &seen, &lines, list_format(json))?;
+    if let Some(problem) = &trial.problem {
+        say(format_args!("datasource {name}: {problem}"));
+        return Ok(Exit::Incomplete);
+    }
     say(format_args!(
         "a worker of node group {} must reach it, too: this tried it from here",
         spec.node_group

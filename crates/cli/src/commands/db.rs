@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use domesday_connector::credentials::CredentialManager;
+use domesday_connector::credentials::{CredentialManager, CredentialReference};
 use domesday_store::postgres::PostgresStore;
 use domesday_store::sqlite::{self, SqliteStore};
 use serde::Serialize;
@@ -11,7 +11,6 @@ use serde::Serialize;
 use super::{list_format, runtime, stdout_style};
 use crate::args::{DbArgs, DbCommand, StateArgs};
 use crate::book::{self, Access, Place};
-use crate::definition::datasource::reference;
 use crate::{Exit, fingerprint, output};
 
 pub fn run(args: &DbArgs) -> Result<Exit> {
@@ -131,7 +130,7 @@ fn size_of(folder: &Path) -> u64 {
 /// The id of the key that a reference names.
 async fn key_id(text: &str) -> Result<String> {
     // What is no reference may be the key itself, and is not repeated.
-    reference(text).context("the fingerprint key")?;
+    CredentialReference::defined(text).context("the fingerprint key")?;
     Ok(fingerprint::resolve(&CredentialManager::default(), text).await?.id())
 }
 

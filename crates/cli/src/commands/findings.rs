@@ -1,9 +1,11 @@
 //! `domesday findings`: what a scan in the book found.
 
+use std::os::unix::ffi::OsStringExt;
 use std::time::Duration;
 
 use anyhow::Result;
 use domesday_connectors::filesystem::{self, FilesystemConfig};
+use domesday_connectors::git::{self, GitConfig};
 use domesday_model::Level;
 use domesday_store::{Datasource, MasterJob, OccurrenceFilter};
 
@@ -13,7 +15,7 @@ use super::which::find_job;
 use crate::args::FindingsArgs;
 use crate::book::{self, Access};
 use crate::output::{Source, Sources};
-use crate::{Exit, rules};
+use crate::{Exit, rules, target};
 
 pub fn run(args: &FindingsArgs) -> Result<Exit> {
     runtime()?.block_on(show(args))
@@ -48,13 +50,19 @@ pub fn sources(datasources: &[Datasource]) -> Sources {
 }
 
 fn shown(source: &Datasource) -> Source {
+    let text = |field: &str| source.configuration.get(field)?.as_str().map(|text| text.as_bytes().to_vec());
     let root = match source.kind.as_str() {
-        filesystem::KIND => FilesystemConfig::parse(&source.configuration).ok().map(|config| config.root),
+        filesystem::KIND => FilesystemConfig::parse(&source.configuration)
+            .ok()
+            .map(|config| config.root.into_os_string().into_vec()),
+        git::KIND => match GitConfig::parse(&source.configuration) {
+            Ok(GitConfig { path: Some(path), .. }) => Some(path.into_os_string().into_vec()),
+            _ => text("url"),
+        },
+        "s3" | "gcs" | "azure" => text("bucket"),
         _ => None,
     };
-    let root =
-        root.map(|root| std::os::unix::ffi::OsStringExt::into_vec(root.into_os_string())).unwrap_or_default();
-    Source { name: source.name.clone(), root }
+    Source { name: source.name.clone(), root: root.unwrap_or_default(), hidden: target::hidden(&source.kind) }
 }
 
 fn elapsed(job: &MasterJob) -> Duration {

@@ -11,7 +11,9 @@ pub mod prune;
 mod report;
 pub mod rules;
 pub mod scan;
+pub mod session;
 pub mod status;
+pub mod target;
 pub mod task;
 pub mod template;
 mod which;
@@ -22,6 +24,9 @@ use std::io::IsTerminal;
 use anyhow::{Context, Result};
 
 use crate::output::{ListFormat, Style};
+
+/// Rows that a list reads and writes at a time.
+const PAGE_ROWS: u32 = 500;
 
 /// The runtime of a command: few threads, since scanning and storing have their own.
 fn runtime() -> Result<tokio::runtime::Runtime> {

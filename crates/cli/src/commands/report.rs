@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use domesday_connector::{Registry, Surroundings};
+use domesday_connector::Connector;
 use domesday_control::{RevealKey, reveal};
 use domesday_engine::Scanner;
 use domesday_model::{DatasourceId, JobStatus, ObjectKey, ScanOptions};
 use domesday_scheduler::ScanCore;
-use domesday_store::{Datasource, MasterJob, Occurrence, OccurrenceFilter, Store};
+use domesday_store::{MasterJob, Occurrence, OccurrenceFilter, Store};
 
 use super::{stderr_style, stdout_style};
 use crate::Exit;
@@ -40,10 +40,9 @@ pub struct Reporting<'a> {
 pub struct Values<'a> {
     pub core: &'a ScanCore,
     pub scanner: Arc<Scanner>,
-    pub registry: &'a Registry,
-    pub surroundings: &'a Surroundings,
     pub options: &'a ScanOptions,
-    pub datasources: Vec<Datasource>,
+    /// One for each data source.
+    pub connectors: HashMap<DatasourceId, Arc<dyn Connector>>,
 }
 
 impl Reporting<'_> {
@@ -70,7 +69,7 @@ impl Reporting<'_> {
             while let Some(occurrence) = occurrences.recv().await {
                 let occurrence = occurrence?;
                 let value = match &self.values {
-                    Some(values) => revealed.value(values, &occurrence).await?,
+                    Some(values) => revealed.value(values, &occurrence).await,
                     None => None,
                 };
                 report.row(&Row { occurrence: &occurrence, value })?;
@@ -110,14 +109,12 @@ struct Revealed {
 }
 
 impl Revealed {
-    async fn value(&mut self, values: &Values<'_>, occurrence: &Occurrence) -> Result<Option<&[u8]>> {
+    async fn value(&mut self, values: &Values<'_>, occurrence: &Occurrence) -> Option<&[u8]> {
         let object = (occurrence.datasource, occurrence.location.key.clone());
         if self.object.as_ref() != Some(&object) {
-            self.values = match values.datasources.iter().find(|source| source.id == object.0) {
-                Some(source) => {
-                    let connector =
-                        values.registry.create(&source.kind, &source.configuration, values.surroundings)?;
-                    let scanner = Arc::clone(&values.scanner);
+            self.values = match values.connectors.get(&object.0) {
+                Some(connector) => {
+                    let (scanner, connector) = (Arc::clone(&values.scanner), Arc::clone(connector));
                     reveal(values.core, scanner, connector, values.options, object.1.clone()).await
                 }
                 None => HashMap::new(),
@@ -126,7 +123,7 @@ impl Revealed {
         }
         let key =
             (occurrence.location.clone(), occurrence.span, occurrence.rule.clone(), occurrence.fingerprint);
-        Ok(self.values.get(&key).map(Vec::as_slice))
+        self.values.get(&key).map(Vec::as_slice)
     }
 }
 

@@ -1,25 +1,29 @@
 //! `domesday scan`: one process that runs the whole flow on the embedded book.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use domesday_connector::{Registry, Surroundings};
+use domesday_connector::credentials::{CommandOutput, CredentialManager, RunSecrets};
+use domesday_connector::{Connector, Registry, Surroundings};
 use domesday_connectors::stdin::{self, StdinFactory};
 use domesday_control::{Local, LocalConfig, Progress, RuleCache, StopSignal, WorkerParts, run_local};
 use domesday_engine::{RuleSet, Scanner};
-use domesday_model::{Command, DatasourceSpec, JobConfiguration, MasterJobId, ProcessId, ScanOptions};
+use domesday_model::{
+    Command, DatasourceId, DatasourceSpec, JobConfiguration, MasterJobId, ProcessId, ScanOptions,
+};
 use domesday_scheduler::{CoreConfig, ScanCore};
 use domesday_store::sqlite::{Options, SqliteStore};
-use domesday_store::{MasterJob, NewMasterJob, OccurrenceFilter, Store};
+use domesday_store::{Datasource, MasterJob, NewMasterJob, OccurrenceFilter, Store};
 
 use super::report::{Reporting, Values};
 use super::{report, runtime};
 use crate::args::ScanArgs;
 use crate::output::{self, Sources};
-use crate::request::{self, Target};
 use crate::state::{self, random_bytes};
-use crate::{Exit, definition, rules, say, signals};
+use crate::target::{self, Target, Targets};
+use crate::{Exit, definition, request, rules, say, signals};
 
 /// How often progress is shown.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
@@ -37,7 +41,7 @@ pub fn run(args: &ScanArgs) -> Result<Exit> {
         );
     }
     let folder = state::folder(args.state.as_deref())?;
-    let targets = request::targets(args, &folder)?;
+    let Targets { targets, secrets } = target::targets(args, &folder)?;
     let rules = Arc::new(rules::load(&args.rules)?);
     if let Some(path) = &args.report.output {
         report::check_output(path)?;
@@ -64,11 +68,22 @@ pub fn run(args: &ScanArgs) -> Result<Exit> {
         store,
         core,
         threads: config.threads,
-        surroundings: Surroundings { own_state: Some(folder), ..Surroundings::default() },
+        surroundings: Surroundings {
+            own_state: Some(folder),
+            credentials: Arc::new(credentials(args, secrets)?),
+            credential: None,
+        },
         stdin: if args.show_values { StdinFactory::keeping() } else { StdinFactory::default() },
         begun,
     };
     runtime()?.block_on(scan.run())
+}
+
+/// Every provider of credentials, with what was typed: its secrets, and the command to run for one.
+fn credentials(args: &ScanArgs, secrets: RunSecrets) -> Result<CredentialManager> {
+    let command = args.credential.as_deref().and_then(|reference| reference.strip_prefix("command:"));
+    let commands = CommandOutput::allowing(command).context("--credential")?;
+    Ok(CredentialManager::default().with(secrets).with(commands))
 }
 
 /// What a fleet reads, and the standard input of this process.
@@ -100,7 +115,8 @@ impl Scan<'_> {
         let registry = registry(&self.stdin);
         // What is wrong with a setting is the user's to know now, not the fate of a task.
         for Target { spec, .. } in &self.targets {
-            registry.create(&spec.kind, &spec.configuration, &self.surroundings)?;
+            let surroundings = self.surroundings.for_source(spec.credential.as_deref())?;
+            registry.create(&spec.kind, &spec.configuration, &surroundings)?;
         }
         let progress = Arc::new(Progress::default());
         let master = self.job(&progress).await?;
@@ -162,6 +178,7 @@ impl Scan<'_> {
                 }
                 return Ok(job.id);
             }
+            self.check_resumes(&job).await?;
             let done = self.store.summary(job.id).await?;
             progress.start_from(done.objects_listed, done.bytes_listed, done.objects_done);
             if !self.args.quiet {
@@ -178,11 +195,11 @@ impl Scan<'_> {
         let job = NewMasterJob {
             id,
             request_key: self.request_key,
+            // As they are shown, not as they were typed: there may have been a password.
             description: self
-                .args
                 .targets
                 .iter()
-                .map(|path| path.display().to_string())
+                .map(|target| target.shown.as_str())
                 .collect::<Vec<_>>()
                 .join(" "),
             template: None,
@@ -192,10 +209,22 @@ impl Scan<'_> {
                 rule_set: hash.to_string(),
                 options: self.options.clone(),
                 fingerprint_key: self.fingerprint_key.clone(),
+                engine_version: domesday_engine::VERSION,
+                incremental: !self.args.rescan,
             },
         };
         self.store.submit(job).await?;
         Ok(id)
+    }
+
+    /// What was typed for an unfinished job must be typed again for it.
+    async fn check_resumes(&self, job: &MasterJob) -> Result<()> {
+        for source in self.store.datasources(job.id).await? {
+            if let Some(target) = self.targets.iter().find(|target| target.spec.name == source.name) {
+                target.check_resumes(&source.configuration)?;
+            }
+        }
+        Ok(())
     }
 
     /// Sees to it that an earlier job is not taken up again.
@@ -229,15 +258,15 @@ impl Scan<'_> {
             .iter()
             .filter_map(|source| Some((source.id, shown(&source.name)?.source.clone())))
             .collect();
-        let registry = registry(&self.stdin);
-        let values = self.args.show_values.then(|| Values {
-            core: &self.core,
-            scanner: Arc::new(Scanner::new(Arc::clone(&self.rules))),
-            registry: &registry,
-            surroundings: &self.surroundings,
-            options: &self.options,
-            datasources,
-        });
+        let values = match self.args.show_values {
+            false => None,
+            true => Some(Values {
+                core: &self.core,
+                scanner: Arc::new(Scanner::new(Arc::clone(&self.rules))),
+                options: &self.options,
+                connectors: self.connectors(&datasources)?,
+            }),
+        };
         let reporting = Reporting {
             store: self.store.as_ref(),
             rules: &rules::infos(&self.rules),
@@ -255,6 +284,21 @@ impl Scan<'_> {
         reporting.write(job).await
     }
 
+    /// What reads each data source.
+    fn connectors(&self, datasources: &[Datasource]) -> Result<HashMap<DatasourceId, Arc<dyn Connector>>> {
+        let registry = registry(&self.stdin);
+        let mut connectors = HashMap::new();
+        for source in datasources {
+            let Some(target) = self.targets.iter().find(|target| target.spec.name == source.name) else {
+                continue;
+            };
+            let surroundings = self.surroundings.for_source(target.spec.credential.as_deref())?;
+            let connector = registry.create(&source.kind, &source.configuration, &surroundings)?;
+            connectors.insert(source.id, connector);
+        }
+        Ok(connectors)
+    }
+
     fn snapshot(&self, progress: &Progress) -> output::ProgressSnapshot {
         let seen = progress.snapshot();
         let core = self.core.metrics();
@@ -265,6 +309,7 @@ impl Scan<'_> {
             bytes_listed: seen.bytes_listed,
             findings: seen.findings,
             listing_done: seen.listing_done,
+            waiting: seen.waiting,
             elapsed: self.begun.elapsed(),
         }
     }

@@ -77,7 +77,8 @@ async fn list(args: &TaskListArgs) -> Result<Exit> {
         Some(id) => Some(find_job(store.as_ref(), Some(id)).await?.id),
         None => None,
     };
-    let filter = TaskFilter { master, status: args.status, task_type: args.task_type };
+    let filter =
+        TaskFilter { master, status: args.status, task_type: args.task_type, ..TaskFilter::default() };
     let tasks = store.tasks(filter, args.max).await?;
     let row = |task: &TaskInfo| {
         [
@@ -149,6 +150,7 @@ fn covers(payload: &TaskPayload) -> String {
             };
             keys.iter().map(shown).collect()
         }
+        TaskPayload::UntracedObjects => vec!["objects with findings, to see where they came from".to_owned()],
         TaskPayload::UnitRanges(ranges) => {
             let shown = |range: &domesday_model::UnitRange| {
                 format!("records {} to {} of unit {}", range.from, range.to - 1, range.unit)

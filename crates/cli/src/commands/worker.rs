@@ -34,7 +34,8 @@ pub fn run(args: &WorkerArgs) -> Result<Exit> {
 }
 
 async fn serve(args: &WorkerArgs) -> Result<Exit> {
-    let surroundings = Surroundings::default();
+    let surroundings =
+        Surroundings { credentials: Arc::new(args.commands.manager()?), ..Surroundings::default() };
     let key = fingerprint::resolve(&surroundings.credentials, &args.fingerprint_key).await?;
     let core = args.slots.map_or_else(CoreConfig::default, |slots| CoreConfig::for_threads(slots.into()));
     let slots = core.threads;

@@ -3,10 +3,14 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
-use domesday_connector::credentials::{CredentialManager, CredentialReference};
-use domesday_connector::{Connector, ConnectorError, Registry, Surroundings};
+use domesday_connector::credentials::{CredentialReference, reference_forms};
+use domesday_connector::{Connector, ConnectorError, Registry, Surroundings, Trial};
 use domesday_connectors::filesystem::FilesystemFactory;
-use domesday_model::{DatasourceSpec, ObjectKey, UnitRecord};
+use domesday_connectors::git::GitFactory;
+use domesday_connectors::github::GithubFactory;
+use domesday_connectors::objects::{Kind, ObjectsFactory};
+use domesday_connectors::url::UrlFactory;
+use domesday_model::DatasourceSpec;
 use serde_json::{Value, json};
 
 use super::check_name;
@@ -18,7 +22,13 @@ const ADDED_BY_SHOW: &[&str] = &["created_at", "updated_at"];
 
 /// The kinds of data source a fleet reads: one line each. Standard input is nobody else's.
 pub fn registry() -> Registry {
-    let registry = Registry::default();
+    let registry = Registry::default()
+        .with(GitFactory)
+        .with(GithubFactory::over(GitFactory))
+        .with(ObjectsFactory(Kind::S3))
+        .with(ObjectsFactory(Kind::Gcs))
+        .with(ObjectsFactory(Kind::Azure))
+        .with(UrlFactory);
     #[cfg(feature = "failpoints")]
     return registry.with(crate::failpoints::Aborting(FilesystemFactory));
     #[cfg(not(feature = "failpoints"))]
@@ -46,7 +56,7 @@ pub fn from_value(value: Value, name: Option<&str>) -> Result<DatasourceSpec> {
         configuration: fields.value("configuration").unwrap_or_else(|| json!({})),
         concurrency_limit: fields.take("concurrency_limit", "a number of tasks, from 1")?,
         worker_label: fields.take("worker_label", "a label, such as host=nas1")?,
-        credential: fields.take("credential", "a reference: env:NAME or file:PATH")?,
+        credential: fields.take("credential", &format!("a reference: {}", reference_forms()))?,
     };
     fields.finish()?;
     Ok(spec)
@@ -101,27 +111,20 @@ pub fn check(spec: &DatasourceSpec) -> Result<()> {
         crate::args::values::parse_label(label).map_err(|why| anyhow!("{what}: worker_label: {why}"))?;
     }
     if let Some(credential) = &spec.credential {
-        reference(credential).with_context(|| format!("{what}: credential"))?;
+        CredentialReference::defined(credential).with_context(|| format!("{what}: credential"))?;
     }
-    connector(&registry(), spec).map(drop).with_context(|| what)
+    let surroundings = Surroundings::default().for_source(spec.credential.as_deref())?;
+    connector(&registry(), spec, &surroundings).map(drop).with_context(|| what)
 }
 
 /// A connector for a data source. Reaches for nothing yet.
-fn connector(registry: &Registry, spec: &DatasourceSpec) -> Result<Arc<dyn Connector>> {
-    Surroundings::default()
-        .for_source(spec.credential.as_deref())
-        .and_then(|surroundings| registry.create(&spec.kind, &spec.configuration, &surroundings))
-        .map_err(|error| anyhow!("{}", by_field(&error)))
-}
-
-/// A credential reference that some provider knows. Nothing of it is quoted when it is none: what was given
-/// may be the secret itself, a colon in it included.
-pub fn reference(text: &str) -> Result<CredentialReference> {
-    let reference: CredentialReference = text.parse()?;
-    if !["env", "file"].contains(&reference.scheme()) {
-        bail!("this is not a credential reference: write `env:NAME` or `file:PATH`, never the secret itself");
-    }
-    Ok(reference)
+fn connector(
+    registry: &Registry,
+    spec: &DatasourceSpec,
+    surroundings: &Surroundings,
+) -> Result<Arc<dyn Connector>> {
+    let made = registry.create(&spec.kind, &spec.configuration, surroundings);
+    made.map_err(|error| anyhow!("{}", by_field(&error)))
 }
 
 /// A connector's complaint in the form `configuration.root: is missing`.
@@ -159,25 +162,17 @@ fn by_field(error: &ConnectorError) -> String {
     }
 }
 
-/// The first entries of a data source, read from here as a worker would.
-pub async fn first_entries(
-    registry: &Registry,
-    spec: &DatasourceSpec,
-    max: usize,
-) -> Result<Vec<UnitRecord>> {
-    if let Some(credential) = &spec.credential {
-        CredentialManager::default().resolve(&reference(credential)?).await?;
-    }
-    let mut listing = connector(registry, spec)?.list(&ObjectKey::default(), None).await?;
-    let mut entries = Vec::new();
-    while entries.len() < max {
-        let batch = listing.next_batch(max - entries.len()).await?;
-        if batch.is_empty() {
-            break;
-        }
-        entries.extend(batch);
-    }
-    Ok(entries)
+/// Tries to read a data source from here, as a worker would.
+pub async fn try_out(spec: &DatasourceSpec, surroundings: &Surroundings) -> Result<Trial> {
+    let surroundings = surroundings.for_source(spec.credential.as_deref())?;
+    let connector = connector(&registry(), spec, &surroundings)?;
+    // A method that there is not is the connector's to complain about, and it did not.
+    let method = spec
+        .configuration
+        .get("authentication")
+        .cloned()
+        .and_then(|value| serde_json::from_value(value).ok());
+    Ok(Trial::of(connector, &surroundings, method).await)
 }
 
 #[cfg(test)]
@@ -217,18 +212,6 @@ mod tests {
             let told = format!("{:#}", spec(value_with).unwrap_err());
             assert!(told.contains(problem), "{told}");
         }
-    }
-
-    #[test]
-    fn a_secret_in_the_place_of_a_reference_is_not_quoted() {
-        for secret in ["hunter2", "hunter2:x", "user:hunter2", "env:", "postgresql://u:hunter2@h"] {
-            let told = format!("{:#}", reference(secret).unwrap_err());
-            assert!(
-                told.contains("env:NAME") && !told.contains("hunter2") && !told.contains("user"),
-                "{told}"
-            );
-        }
-        assert!(reference("env:TOKEN").is_ok() && reference("file:/run/token").is_ok());
     }
 
     #[test]

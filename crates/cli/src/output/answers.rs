@@ -23,6 +23,54 @@ pub fn write_list<'t, T, J: Serialize, const N: usize>(
     }
 }
 
+/// Writes a list of any length, a page at a time: a JSON array, or a table, whose columns are as wide as each page
+/// needs.
+pub struct ListPages<W, const N: usize> {
+    out: W,
+    header: [&'static str; N],
+    format: ListFormat,
+    style: Style,
+    items: usize,
+}
+
+impl<W: Write, const N: usize> ListPages<W, N> {
+    pub fn new(out: W, header: [&'static str; N], format: ListFormat, style: Style) -> Self {
+        ListPages { out, header, format, style, items: 0 }
+    }
+
+    pub fn page<'t, T, J: Serialize>(
+        &mut self,
+        items: &'t [T],
+        json: impl Fn(&'t T) -> J,
+        row: impl Fn(&T) -> [String; N],
+    ) -> io::Result<()> {
+        match self.format {
+            ListFormat::Table => {
+                columns(&mut self.out, self.header, items.iter().map(row).collect(), self.style)?;
+            }
+            ListFormat::Json => {
+                for (index, item) in items.iter().enumerate() {
+                    self.out.write_all(if self.items + index == 0 { b"[\n" } else { b",\n" })?;
+                    write_json(&mut self.out, &json(item))?;
+                }
+            }
+        }
+        self.items += items.len();
+        Ok(())
+    }
+
+    /// After the last page: ends the array, or shows that there is nothing.
+    pub fn end(mut self) -> io::Result<()> {
+        match (self.format, self.items) {
+            (ListFormat::Json, 0) => self.out.write_all(b"[\n]\n")?,
+            (ListFormat::Json, _) => self.out.write_all(b"\n]\n")?,
+            (ListFormat::Table, 0) => columns(&mut self.out, self.header, Vec::new(), self.style)?,
+            (ListFormat::Table, _) => {}
+        }
+        self.out.flush()
+    }
+}
+
 /// A table with its title, and nothing when it has no rows.
 pub fn write_table<const N: usize>(
     out: &mut impl Write,

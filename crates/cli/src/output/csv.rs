@@ -7,7 +7,10 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use super::{ReportMeta, ReportWriter, Row, RuleIndex, Summary, Tally, text};
+use domesday_model::Origin;
+
+use super::human::timestamp;
+use super::{ReportMeta, ReportWriter, Row, RuleIndex, Summary, Tally, origin, text};
 
 const COLUMNS: &[&str] = &[
     "path",
@@ -26,6 +29,9 @@ const COLUMNS: &[&str] = &[
     "decoding",
     "fingerprint",
     "finding",
+    "commit",
+    "author",
+    "date",
 ];
 
 pub struct CsvWriter<'a, W> {
@@ -59,8 +65,9 @@ impl<W: Write> ReportWriter for CsvWriter<'_, W> {
     fn row(&mut self, row: &Row<'_>) -> io::Result<()> {
         let found = row.occurrence;
         let description = text::shown(self.rules.description(&found.rule)).into_owned();
+        let from = |cell: fn(&Origin) -> Cow<'_, str>| found.origin.as_ref().map_or("".into(), cell);
         let cells = [
-            self.meta.sources.display(found.datasource, &found.location).into(),
+            self.meta.sources.display(found.datasource, &origin::place(found)).into(),
             found.position.line.to_string().into(),
             found.position.column.to_string().into(),
             found.score.level().as_str().into(),
@@ -76,6 +83,9 @@ impl<W: Write> ReportWriter for CsvWriter<'_, W> {
             text::shown(&found.decoding.join(" > ")).into_owned().into(),
             found.fingerprint.to_string().into(),
             found.finding.to_string().into(),
+            from(|origin| text::shown(&origin.commit)),
+            from(|origin| text::shown(&origin.author)),
+            from(|origin| timestamp(origin.time_ms).into()),
         ];
         let value =
             self.meta.show_values.then(|| row.value.map(text::shown_bytes).unwrap_or_default().into());

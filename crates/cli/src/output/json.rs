@@ -11,6 +11,7 @@ use domesday_model::Location;
 use serde::Serialize;
 use serde_json::ser::Formatter;
 
+use super::origin::{self, OriginJson};
 use super::summary::SummaryJson;
 use super::text::{self, Text};
 use super::{ReportMeta, ReportWriter, Row, RuleIndex, Summary, Tally};
@@ -85,6 +86,8 @@ struct FindingJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     path_hex: Option<String>,
     nested: Vec<StepJson<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    origin: Option<OriginJson<'a>>,
     datasource: &'a str,
     rule: &'a str,
     description: &'a str,
@@ -107,7 +110,7 @@ struct FindingJson<'a> {
 
 fn finding<'a>(row: &Row<'a>, meta: &ReportMeta<'a>, rules: &'a RuleIndex<'_>) -> FindingJson<'a> {
     let found = row.occurrence;
-    let (path, path_hex) = meta.sources.exact(found.datasource, &found.location);
+    let (path, path_hex) = meta.sources.exact(found.datasource, &origin::place(found));
     let (value, value_hex) = match row.value.map(Text::of) {
         Some(Text { text, hex }) => (Some(text), hex),
         None => (None, None),
@@ -116,6 +119,7 @@ fn finding<'a>(row: &Row<'a>, meta: &ReportMeta<'a>, rules: &'a RuleIndex<'_>) -
         path,
         path_hex,
         nested: steps(&found.location),
+        origin: OriginJson::of(found),
         datasource: meta.sources.name(found.datasource),
         rule: &found.rule,
         description: rules.description(&found.rule),

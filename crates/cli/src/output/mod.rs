@@ -15,6 +15,7 @@ mod fleet;
 mod human;
 mod json;
 mod lists;
+mod origin;
 mod progress;
 mod sarif;
 mod summary;
@@ -32,7 +33,7 @@ use std::time::Duration;
 use domesday_model::{Category, DatasourceId, Location, MasterJobId};
 use domesday_store::{JobSummary, MasterJob, Occurrence, Problem};
 
-pub use answers::{write_answer, write_detail, write_list};
+pub use answers::{ListPages, write_answer, write_detail, write_list};
 pub use fleet::{ChildJson, write_children, write_status};
 pub use human::{bytes, count, counted, duration, timestamp};
 pub use lists::{ListFormat, write_jobs, write_problems, write_rule_detail, write_rules};
@@ -94,6 +95,8 @@ pub struct Source {
     /// What goes before an object's key, such as the path the user gave. A relative root (or an empty
     /// one) makes relative paths and SARIF URIs, an absolute one `file:` URIs.
     pub root: Vec<u8>,
+    /// A folder of keys that people have no use for; what is in it is shown without it.
+    pub hidden: Vec<u8>,
 }
 
 /// The data sources of a report.
@@ -113,7 +116,11 @@ impl Sources {
 
     /// The path of the outermost object, without the way into it.
     fn object_path(&self, id: DatasourceId, location: &Location) -> Vec<u8> {
-        join_path(self.0.get(&id).map_or(b"", |source| &source.root), location.key.as_bytes())
+        let key = location.key.as_bytes();
+        let Some(source) = self.0.get(&id) else { return key.to_vec() };
+        let below = |key| <[u8]>::strip_prefix(key, source.hidden.as_slice())?.strip_prefix(b"/");
+        let shown = if source.hidden.is_empty() { None } else { below(key) };
+        join_path(&source.root, shown.unwrap_or(key))
     }
 
     /// The whole path on one line, safe on a terminal: `src/config.tar.gz!/app/.env`.

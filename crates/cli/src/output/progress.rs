@@ -28,6 +28,8 @@ pub struct ProgressSnapshot {
     pub findings: u64,
     /// Whether `objects_listed` and `bytes_listed` are final.
     pub listing_done: bool,
+    /// How long a source still wants to be left alone.
+    pub waiting: Option<Duration>,
     /// Since the scan began here; a resumed scan begins with work already done.
     pub elapsed: Duration,
 }
@@ -36,6 +38,9 @@ pub struct ProgressSnapshot {
 pub struct Progress {
     bar: Option<ProgressBar>,
     pace: Pace,
+    /// Where there is no line, waiting is said once when it begins.
+    says_waiting: bool,
+    was_waiting: bool,
 }
 
 impl Progress {
@@ -47,7 +52,7 @@ impl Progress {
                 ProgressStyle::with_template("{spinner} {wide_msg}").expect("the template is well-formed");
             ProgressBar::with_draw_target(None, target).with_style(style)
         });
-        Progress { bar, pace: Pace::default() }
+        Progress { says_waiting: !quiet && bar.is_none(), bar, pace: Pace::default(), was_waiting: false }
     }
 
     pub fn update(&mut self, snapshot: &ProgressSnapshot) {
@@ -55,6 +60,14 @@ impl Progress {
             self.pace.update(snapshot);
             bar.set_message(line(snapshot, self.pace.bytes_per_second));
             bar.tick();
+        }
+        let begins_to_wait = snapshot.waiting.is_some() && !self.was_waiting;
+        self.was_waiting = snapshot.waiting.is_some();
+        if self.says_waiting
+            && begins_to_wait
+            && let Some(left) = snapshot.waiting
+        {
+            crate::say(format_args!("{}", waiting(left)));
         }
     }
 
@@ -106,6 +119,10 @@ impl Pace {
     }
 }
 
+fn waiting(left: Duration) -> String {
+    format!("waiting {} as the source asks", duration(Duration::from_secs(left.as_secs().max(1))))
+}
+
 fn line(snapshot: &ProgressSnapshot, bytes_per_second: f64) -> String {
     let more = if snapshot.listing_done { "" } else { "+" };
     let mut parts = vec![
@@ -114,6 +131,7 @@ fn line(snapshot: &ProgressSnapshot, bytes_per_second: f64) -> String {
         format!("{}/s", bytes(bytes_per_second as u64)),
         counted(snapshot.findings, "finding"),
     ];
+    parts.extend(snapshot.waiting.map(waiting));
     parts.extend(time_left(snapshot, bytes_per_second).map(|left| match left.as_secs() {
         // An estimate has no tenths.
         seconds @ 0..60 => format!("about {seconds} s left"),
@@ -143,6 +161,7 @@ mod tests {
             bytes_listed: 100 << 20,
             findings: 1,
             listing_done: true,
+            waiting: None,
             elapsed: Duration::from_secs(seconds),
         }
     }
@@ -157,6 +176,8 @@ mod tests {
         );
         let listing = ProgressSnapshot { listing_done: false, ..now };
         assert_eq!(line(&listing, 2.0 * mib), "1,204/5,678+ objects  20.0 MiB  2.0 MiB/s  1 finding");
+        let waits = ProgressSnapshot { waiting: Some(Duration::from_millis(61_300)), ..listing };
+        assert!(line(&waits, mib).ends_with("1 finding  waiting 1 min 01 s as the source asks"));
         assert_eq!(time_left(&at(1, 20 << 20), mib), None, "too early");
         assert_eq!(time_left(&at(10, 200 << 20), mib), None, "more was read than listed");
         assert_eq!(time_left(&now, 0.0), None, "nothing moves");
@@ -177,7 +198,8 @@ mod tests {
 
     #[test]
     fn a_pipe_sees_nothing() {
-        let mut progress = Progress { bar: None, pace: Pace::default() };
+        let mut progress =
+            Progress { bar: None, pace: Pace::default(), says_waiting: false, was_waiting: false };
         progress.update(&at(1, 1));
         assert_eq!(progress.suspend(|| 7), 7);
         progress.finish();

@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 
 use super::human::timestamp;
 use super::json::{reasons, write_json};
+use super::origin::{self, OriginJson};
 use super::text::{self, Text};
 use super::{ReportMeta, ReportWriter, Row, RuleIndex, RuleInfo, Sources, Summary, Tally};
 
@@ -51,7 +52,7 @@ impl<'a, W: Write> SarifWriter<'a, W> {
 
     fn result(&self, row: &Row<'_>) -> Value {
         let found = row.occurrence;
-        let mut location = location(found.datasource, &found.location, self.meta.sources);
+        let mut location = location(found.datasource, &origin::place(found), self.meta.sources);
         let region = json!({
             "startLine": found.position.line,
             "startColumn": found.position.column,
@@ -66,6 +67,9 @@ impl<'a, W: Write> SarifWriter<'a, W> {
         properties.insert("preview".into(), found.preview.as_str().into());
         properties.insert("decoding".into(), found.decoding.clone().into());
         properties.insert("datasource".into(), self.meta.sources.name(found.datasource).into());
+        if let Some(origin) = OriginJson::of(found) {
+            properties.insert("origin".into(), json!(origin));
+        }
         if let Some(Text { text, hex }) = row.value.map(Text::of) {
             properties.insert("value".into(), text.into());
             properties.extend(hex.map(|hex| ("value_hex".to_owned(), hex.into())));

@@ -84,6 +84,10 @@ pub fn write_summary(
         counted(totals.units, "container"),
     );
     line(out, style, "objects", &objects)?;
+    if totals.objects_unchanged > 0 {
+        let unchanged = format!("{} unchanged since the last scan", count(totals.objects_unchanged));
+        line(out, style, "", &unchanged)?;
+    }
     let seconds = summary.elapsed.as_secs_f64();
     let rate = if seconds > 0.0 { (totals.bytes_done as f64 / seconds) as u64 } else { 0 };
     let read = format!("{} in {}, {}/s", bytes(totals.bytes_done), duration(summary.elapsed), bytes(rate));
@@ -201,6 +205,8 @@ struct FindingsJson {
 struct ObjectsJson {
     listed: u64,
     done: u64,
+    /// Since the last scan: not read again, and without findings then.
+    unchanged: u64,
     nested: u64,
     containers: u64,
 }
@@ -278,6 +284,7 @@ impl<'a> SummaryJson<'a> {
             objects: ObjectsJson {
                 listed: totals.objects_listed,
                 done: totals.objects_done,
+                unchanged: totals.objects_unchanged,
                 nested: totals.nested_done,
                 containers: totals.units,
             },

@@ -6,10 +6,11 @@
 use std::io::{self, Write};
 
 use domesday_model::{DatasourceId, Level, Location};
+use domesday_store::Occurrence;
 use owo_colors::{OwoColorize, Style as Paint};
 use unicode_width::UnicodeWidthStr;
 
-use super::{ReportMeta, ReportWriter, Row, Style, Summary, Tally, text, write_summary};
+use super::{ReportMeta, ReportWriter, Row, Style, Summary, Tally, origin, text, write_summary};
 
 /// Columns of `line:column`, so that the colons of a group stand below each other.
 const LINE_WIDTH: usize = 6;
@@ -37,15 +38,21 @@ impl<'a, W: Write> TableWriter<'a, W> {
         TableWriter { out, meta, rule_width: longest.clamp(RULE_WIDTH_MIN, RULE_WIDTH_MAX), heading: None }
     }
 
-    fn heading(&mut self, datasource: DatasourceId, location: &Location) -> io::Result<()> {
+    fn heading(&mut self, found: &Occurrence) -> io::Result<()> {
+        let (datasource, location) = (found.datasource, &found.location);
         if self.heading.as_ref().is_some_and(|(id, last)| *id == datasource && last == location) {
             return Ok(());
         }
         if self.heading.is_some() {
             writeln!(self.out)?;
         }
-        let path = self.meta.sources.display(datasource, location);
-        writeln!(self.out, "{}", paint(self.meta.style, Paint::new().bold(), &path))?;
+        let path = self.meta.sources.display(datasource, &origin::place(found));
+        write!(self.out, "{}", paint(self.meta.style, Paint::new().bold(), &path))?;
+        let origin = origin::shown(found);
+        if !origin.is_empty() {
+            write!(self.out, "  {}", paint(self.meta.style, Paint::new().dimmed(), &origin))?;
+        }
+        writeln!(self.out)?;
         self.heading = Some((datasource, location.clone()));
         Ok(())
     }
@@ -58,7 +65,7 @@ impl<W: Write> ReportWriter for TableWriter<'_, W> {
 
     fn row(&mut self, row: &Row<'_>) -> io::Result<()> {
         let (found, style) = (row.occurrence, self.meta.style);
-        self.heading(found.datasource, &found.location)?;
+        self.heading(found)?;
         let (level, rule) = (found.score.level(), text::pad(&text::shown(&found.rule), self.rule_width));
         let place = format!("{:>LINE_WIDTH$}:{:<COLUMN_WIDTH$}", found.position.line, found.position.column);
         let taken = place.width() + 2 + LEVEL_WIDTH + 2 + rule.width() + 2;

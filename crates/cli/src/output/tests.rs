@@ -25,6 +25,7 @@ fn occurrence(key: &[u8], rule: &str, score: u8, line: u64) -> Occurrence {
         span: Span { start: 100, end: 120 },
         position: Position { line, column: 5 },
         decoding: Vec::new(),
+        origin: None,
     }
 }
 
@@ -47,7 +48,9 @@ fn rules() -> Vec<RuleInfo> {
 }
 
 fn sources() -> Sources {
-    [(DatasourceId(1), Source { name: "filesystem:src".into(), root: b"src".to_vec() })].into_iter().collect()
+    [(DatasourceId(1), Source { name: "filesystem:src".into(), root: b"src".to_vec(), hidden: Vec::new() })]
+        .into_iter()
+        .collect()
 }
 
 fn job(status: JobStatus) -> MasterJob {

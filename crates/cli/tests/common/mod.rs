@@ -188,10 +188,10 @@ pub fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// Every byte of every file in a folder, one after the other.
+/// Every byte of every file in a folder and those in it, one after the other.
 pub fn bytes_in(folder: &Path) -> Vec<u8> {
-    let entries = fs::read_dir(folder).unwrap();
-    entries.flat_map(|entry| fs::read(entry.unwrap().path()).unwrap()).collect()
+    let bytes_of = |path: PathBuf| if path.is_dir() { bytes_in(&path) } else { fs::read(path).unwrap() };
+    fs::read_dir(folder).unwrap().flat_map(|entry| bytes_of(entry.unwrap().path())).collect()
 }
 
 pub fn contains(haystack: &[u8], needle: &str) -> bool {

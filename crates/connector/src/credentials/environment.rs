@@ -17,11 +17,10 @@ impl CredentialProvider for Environment {
     async fn fetch(&self, reference: &CredentialReference) -> Result<Secret, CredentialError> {
         match std::env::var_os(reference.name()) {
             Some(value) if !value.is_empty() => Ok(Secret::new(value.into_vec())),
-            _ => Err(CredentialError::Unavailable {
-                reference: reference.to_string(),
-                detail: "the variable is not set: export it where this process is started".into(),
-                retryable: false,
-            }),
+            _ => {
+                let detail = "the variable is not set: export it where this process is started";
+                Err(reference.unavailable(detail))
+            }
         }
     }
 }

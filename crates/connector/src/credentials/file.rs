@@ -21,34 +21,19 @@ impl CredentialProvider for SecretFile {
     }
 
     async fn fetch(&self, reference: &CredentialReference) -> Result<Secret, CredentialError> {
-        let unavailable = |detail: String| CredentialError::Unavailable {
-            reference: reference.to_string(),
-            detail,
-            retryable: false,
-        };
-        let (file, mode) = open(reference.name()).map_err(|error| unavailable(error.to_string()))?;
+        let failed = |error: io::Error| reference.unavailable(error.to_string());
+        let (file, mode) = open(reference.name()).map_err(failed)?;
         if mode & OTHERS != 0 {
-            return Err(unavailable(format!(
+            return Err(reference.unavailable(format!(
                 "others can read it (mode {:o}): run `chmod 600` on it",
                 mode & 0o777
             )));
         }
         // Room for one byte too many, so that a longer file is noticed and the buffer never moves, which
         // would leave a copy behind.
-        let mut bytes = Vec::with_capacity(SECRET_LEN_MAX + 1);
-        let read = file.take(SECRET_LEN_MAX as u64 + 1).read_to_end(&mut bytes);
-        let mut secret = Secret::new(bytes);
-        read.map_err(|error| unavailable(error.to_string()))?;
-        if secret.expose().len() > SECRET_LEN_MAX {
-            return Err(unavailable(format!("longer than {SECRET_LEN_MAX} bytes: this is not a secret")));
-        }
-        if secret.0.last() == Some(&b'\n') {
-            secret.0.pop();
-        }
-        if secret.expose().is_empty() {
-            return Err(unavailable("the file is empty".into()));
-        }
-        Ok(secret)
+        let mut secret = Secret::new(Vec::with_capacity(SECRET_LEN_MAX + 1));
+        file.take(SECRET_LEN_MAX as u64 + 1).read_to_end(&mut secret.0).map_err(failed)?;
+        secret.checked(reference, "the file has")
     }
 }
 
@@ -89,9 +74,13 @@ mod tests {
 
     #[tokio::test]
     async fn empty_huge_and_missing_files_are_no_secrets() {
-        assert!(fetch(b"\n", 0o600).await.unwrap_err().to_string().contains("empty"));
+        assert!(fetch(b"\n", 0o600).await.unwrap_err().to_string().contains("nothing"));
         assert!(
-            fetch(&vec![b'x'; SECRET_LEN_MAX + 1], 0o600).await.unwrap_err().to_string().contains("longer")
+            fetch(&vec![b'x'; SECRET_LEN_MAX + 1], 0o600)
+                .await
+                .unwrap_err()
+                .to_string()
+                .contains("more than")
         );
         assert!(SecretFile.fetch(&"file:/no/such/file".parse().unwrap()).await.is_err());
     }

@@ -3,10 +3,14 @@
 //! A data source's configuration says `env:PROD_TOKEN` or `file:/run/secrets/token`; whoever needs the
 //! value asks the [`CredentialManager`] each time, so that a rotated secret is picked up on the next use.
 //! Values live in [`Secret`], which shows nothing and is wiped when it goes. This module must not cache
-//! values, and no error of it quotes one.
+//! values (a session with a provider lasts as long as that provider says), and no error of it quotes one.
 
+mod command;
 mod environment;
 mod file;
+mod method;
+mod runtime;
+mod vault;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,8 +20,28 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
+pub use command::CommandOutput;
 pub use environment::Environment;
 pub use file::SecretFile;
+pub use method::{AzureCredential, Credential, Method};
+use runtime::RUN_SCHEME;
+pub use runtime::RunSecrets;
+pub use vault::{Vault, VaultLogin, VaultSettings};
+
+/// The providers that definitions may name, and how references to each are written.
+const REFERENCE_FORMS: [(&str, &str); 4] = [
+    ("env", "env:NAME"),
+    ("file", "file:PATH"),
+    ("vault", "vault:MOUNT/PATH#FIELD"),
+    ("command", "command:PROGRAM"),
+];
+
+/// How references are written, for people: `env:NAME, file:PATH or …`.
+pub fn reference_forms() -> String {
+    let forms = REFERENCE_FORMS.map(|(_, form)| form);
+    let (last, others) = forms.split_last().expect("there are providers");
+    format!("{} or {last}", others.join(", "))
+}
 
 /// Bytes of the longest secret; nothing that is meant to be one is longer.
 pub const SECRET_LEN_MAX: usize = 1 << 20;
@@ -34,6 +58,21 @@ impl Secret {
     /// The value itself. Hand it on to whatever needs it, and to nothing that keeps or prints it.
     pub fn expose(&self) -> &[u8] {
         &self.0
+    }
+
+    /// What was read from somewhere that ends its lines, and at most one byte beyond the longest secret: without
+    /// its last line break, or why it is none. `what` says where it came from.
+    fn checked(mut self, reference: &CredentialReference, what: &str) -> Result<Secret, CredentialError> {
+        if self.0.len() > SECRET_LEN_MAX {
+            return Err(reference.unavailable(format!("{what} more than {SECRET_LEN_MAX} bytes")));
+        }
+        if self.0.last() == Some(&b'\n') {
+            self.0.pop();
+        }
+        if self.0.is_empty() {
+            return Err(reference.unavailable(format!("{what} nothing")));
+        }
+        Ok(self)
     }
 }
 
@@ -58,6 +97,33 @@ impl CredentialReference {
 
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// A reference as a definition may have it. Nothing of it is quoted when it is none: what was given may be
+    /// the secret itself, a colon in it included.
+    pub fn defined(text: &str) -> Result<CredentialReference, CredentialError> {
+        let reference: CredentialReference = text.parse()?;
+        match REFERENCE_FORMS.iter().any(|(scheme, _)| *scheme == reference.scheme) {
+            true => Ok(reference),
+            false => Err(CredentialError::BadReference),
+        }
+    }
+
+    /// Whether it leads to a secret that only the process that was given it has.
+    pub fn is_of_run(&self) -> bool {
+        self.scheme == RUN_SCHEME
+    }
+
+    /// It cannot be had, and asking again does not help.
+    fn unavailable(&self, detail: impl Into<String>) -> CredentialError {
+        let (reference, detail) = (self.to_string(), detail.into());
+        CredentialError::Unavailable { reference, detail, retryable: false }
+    }
+
+    /// It cannot be had now.
+    fn unavailable_now(&self, detail: impl Into<String>) -> CredentialError {
+        let (reference, detail) = (self.to_string(), detail.into());
+        CredentialError::Unavailable { reference, detail, retryable: true }
     }
 }
 
@@ -98,8 +164,12 @@ impl TryFrom<String> for CredentialReference {
 /// Why a credential could not be had.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum CredentialError {
-    #[error("this is not a credential reference: write `env:NAME` or `file:PATH`, never the secret itself")]
+    #[error("this is not a credential reference: write {}, never the secret itself", reference_forms())]
     BadReference,
+    #[error("this is not a command: {0}")]
+    BadCommand(&'static str),
+    #[error("authentication `{}` needs a credential: give the data source a reference to one", .0.as_str())]
+    Missing(Method),
     #[error("no provider for credentials of scheme `{scheme}`; known: {known}")]
     UnknownScheme { scheme: String, known: String },
     #[error("credential {reference}: {detail}")]
@@ -132,9 +202,14 @@ pub struct CredentialManager {
 }
 
 impl Default for CredentialManager {
-    /// The environment and files.
+    /// Every provider there is; no command is allowed, and no secret is held.
     fn default() -> Self {
-        CredentialManager { providers: BTreeMap::new() }.with(Environment).with(SecretFile)
+        CredentialManager { providers: BTreeMap::new() }
+            .with(Environment)
+            .with(SecretFile)
+            .with(Vault::default())
+            .with(CommandOutput::default())
+            .with(RunSecrets::default())
     }
 }
 
@@ -145,6 +220,7 @@ impl fmt::Debug for CredentialManager {
 }
 
 impl CredentialManager {
+    /// Takes the place of another provider of its scheme.
     #[must_use]
     pub fn with(mut self, provider: impl CredentialProvider + 'static) -> CredentialManager {
         self.providers.insert(provider.scheme(), Box::new(provider));
@@ -164,6 +240,9 @@ impl CredentialManager {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]
@@ -185,10 +264,43 @@ mod tests {
         assert_eq!(serde_json::from_str::<CredentialReference>(&json).unwrap(), reference);
     }
 
+    #[test]
+    fn a_definition_names_a_provider_there_is_or_nothing_of_it_is_quoted() {
+        for good in ["env:A", "file:/a", "vault:a#b", "command:/bin/a b"] {
+            assert_eq!(CredentialReference::defined(good).unwrap().to_string(), good);
+        }
+        for wrong in ["hunter2", "hunter2:x", "user:hunter2", "env:", "postgresql://u:hunter2@h", "run:x"] {
+            let told = CredentialReference::defined(wrong).unwrap_err().to_string();
+            assert!(told.contains(&reference_forms()) && !told.contains("hunter2"), "{told}");
+        }
+    }
+
     #[tokio::test]
-    async fn an_unknown_scheme_names_the_known_ones() {
-        let error = CredentialManager::default().resolve(&"vault:x".parse().unwrap()).await.unwrap_err();
-        assert_eq!(error.to_string(), "no provider for credentials of scheme `vault`; known: env, file");
+    async fn every_scheme_has_its_provider_and_an_unknown_one_names_them() {
+        let manager = CredentialManager::default();
+        let mut known: Vec<&str> = REFERENCE_FORMS.map(|(scheme, _)| scheme).to_vec();
+        known.push(RUN_SCHEME);
+        known.sort_unstable();
+        assert!(manager.providers.keys().eq(&known));
+        let error = manager.resolve(&"ftp:x".parse().unwrap()).await.unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!("no provider for credentials of scheme `ftp`; known: {}", known.join(", "))
+        );
         assert!(!error.is_retryable());
+    }
+
+    #[tokio::test]
+    async fn a_rotated_secret_is_picked_up_on_the_next_use() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("secret");
+        let private = fs::Permissions::from_mode(0o600);
+        let manager = CredentialManager::default();
+        let reference = format!("file:{}", path.display()).parse().unwrap();
+        for secret in ["first", "second"] {
+            fs::write(&path, secret).unwrap();
+            fs::set_permissions(&path, private.clone()).unwrap();
+            assert_eq!(manager.resolve(&reference).await.unwrap().expose(), secret.as_bytes());
+        }
     }
 }

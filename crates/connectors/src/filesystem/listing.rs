@@ -148,6 +148,7 @@ fn record(kind: RecordKind, name: Vec<u8>, stat: Option<&Stat>, reason: Option<R
         mtime_ns: nanoseconds(stat.st_mtime, stat.st_mtime_nsec),
         ctime_ns: nanoseconds(stat.st_ctime, stat.st_ctime_nsec),
         inode: stat.st_ino,
+        tag: None,
     });
     UnitRecord { kind, name, size, marks, reason }
 }

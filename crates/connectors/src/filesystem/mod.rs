@@ -61,7 +61,7 @@ struct Filesystem(Arc<Tree>);
 
 #[async_trait]
 impl Connector for Filesystem {
-    fn resume_policy(&self) -> ResumePolicy {
+    fn resume_policy(&self, _: &ObjectKey) -> ResumePolicy {
         ResumePolicy::ExcludeStaged
     }
 

@@ -1,5 +1,7 @@
 //! The connector on real trees: what it lists, what it opens, and what it refuses.
 
+mod conformance;
+
 use std::collections::HashSet;
 use std::fs;
 use std::io::Read;
@@ -93,7 +95,7 @@ async fn entries_are_listed_with_kind_size_and_marks() {
     let file = batches[0].iter().find(|record| record.name == b"file").unwrap();
     assert_eq!(file.size, 5);
     assert!(file.marks.mtime_ns > 0 && file.marks.ctime_ns > 0 && file.marks.inode > 0);
-    assert_eq!(connector.resume_policy(), ResumePolicy::ExcludeStaged);
+    assert_eq!(connector.resume_policy(&ObjectKey::default()), ResumePolicy::ExcludeStaged);
 }
 
 #[tokio::test]

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use domesday_connector::ConnectorError;
+use domesday_connector::credentials::Method;
+use domesday_connector::{ConnectorError, parse_configuration};
 use serde::{Deserialize, Serialize};
 
 use super::remote::RemoteUrl;
@@ -16,11 +17,17 @@ pub const KIND: &str = "git";
 #[serde(deny_unknown_fields, default)]
 pub struct GitConfig {
     /// The absolute path of the repository: a folder with `.git`, a bare one, a worktree or a submodule.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", with = "path_bytes")]
     pub path: Option<PathBuf>,
-    /// The address of a remote repository, in place of `path`: `https`, `ssh` or `file`, without a password.
+    /// The address of a remote repository, in place of `path`: `https`, `ssh`, `git`, `file` or
+    /// `user@host:path`, without a password.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
+    /// How the remote is told who asks: `github` (a token in the place of a password, as most hosts take it),
+    /// `bearer` (a token in a header), `basic` or `ssh_key`. Left out, a credential is a token for `https`
+    /// and a key for `ssh`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub authentication: Option<Method>,
     /// Scan only what these branches, tags or commits lead to.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub refs: Vec<String>,
@@ -33,9 +40,10 @@ pub struct GitConfig {
     /// Scan only what is staged and not in `HEAD`.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub staged: bool,
-    /// Not for this kind: files as they are on disk are scanned as a `filesystem`.
+    /// Beside the history, scan the files of the working tree that differ from what is staged, or that git
+    /// does not track, ignored ones too. A bare repository has none.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub worktree: bool,
+    pub uncommitted: bool,
     /// Scan only files whose path matches one of these, with the syntax of `.gitignore` lines. A file
     /// counts by every path it ever had; messages have none, and are scanned.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -71,7 +79,7 @@ impl GitConfig {
 
     pub fn parse(value: &serde_json::Value) -> Result<GitConfig, ConnectorError> {
         let wrong = |detail: String| ConnectorError::Configuration { kind: KIND, detail };
-        let config = GitConfig::deserialize(value).map_err(|error| wrong(error.to_string()))?;
+        let config: GitConfig = parse_configuration(KIND, value)?;
         config.check().map_err(wrong)?;
         Ok(config)
     }
@@ -83,11 +91,17 @@ impl GitConfig {
                 return Err(format!("`path` must be an absolute path, not `{}`", path.display()));
             }
             (None, Some(_)) if self.staged => return Err("`staged` is for a local repository".to_owned()),
-            (None, Some(url)) => drop(RemoteUrl::parse(url).map_err(|error| error.to_string())?),
+            (None, Some(_)) if self.uncommitted => {
+                return Err("`uncommitted` is for a local repository".to_owned());
+            }
+            (None, Some(url)) => {
+                let url = RemoteUrl::parse(url).map_err(|error| error.to_string())?;
+                url.check_method(self.authentication).map_err(|error| error.to_string())?;
+            }
             _ => return Err("give either the `path` or the `url` of a repository".to_owned()),
         }
-        if self.worktree {
-            return Err("`worktree`: scan the folder as a `filesystem` data source".to_owned());
+        if self.path.is_some() && self.authentication.is_some() {
+            return Err("`authentication` is for a remote repository".to_owned());
         }
         let others = !self.refs.is_empty() || self.since_commit.is_some();
         match &self.range {
@@ -129,8 +143,31 @@ fn or_head(name: &str) -> &str {
     if name.is_empty() { "HEAD" } else { name }
 }
 
+/// A path in JSON: text where it is UTF-8, else as an object key has it.
+mod path_bytes {
+    use std::ffi::OsString;
+    use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+    use domesday_model::ObjectKey;
+    use serde::{Deserializer, Serializer};
+
+    use super::*;
+
+    pub fn serialize<S: Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
+        path.as_ref().map(|path| ObjectKey::new(path.as_os_str().as_bytes())).serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PathBuf>, D::Error> {
+        let key = Option::<ObjectKey>::deserialize(deserializer)?;
+        Ok(key.map(|key| OsString::from_vec(key.0).into()))
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
     use serde_json::json;
 
     use super::*;
@@ -147,6 +184,11 @@ mod tests {
             (json!({ "path": "/r", "url": "https://example.com/r" }), "`url`"),
             (json!({ "url": "https://user:word@example.com/r" }), "`url`"),
             (json!({ "url": "https://example.com/r", "staged": true }), "`staged`"),
+            (json!({ "url": "https://example.com/r", "uncommitted": true }), "`uncommitted`"),
+            (json!({ "url": "https://example.com/r", "authentication": "ssh_key" }), "`authentication`"),
+            (json!({ "url": "git@example.com:r", "authentication": "basic" }), "`authentication`"),
+            (json!({ "url": "https://example.com/r", "authentication": "s3" }), "`authentication`"),
+            (json!({ "path": "/r", "authentication": "basic" }), "`authentication`"),
             (json!({ "path": "/r", "worktree": true }), "`worktree`"),
             (json!({ "path": "/r", "range": "a" }), "`range`"),
             (json!({ "path": "/r", "range": "a...b" }), "`range`"),
@@ -170,6 +212,8 @@ mod tests {
         let json = serde_json::to_value(&config).unwrap();
         assert_eq!(json, json!({ "path": "/r", "refs": ["main"], "since_commit": "v1" }));
         assert_eq!(GitConfig::parse(&json).unwrap(), config);
+        let odd = GitConfig::new(OsStr::from_bytes(b"/r\xff").into());
+        assert_eq!(GitConfig::parse(&serde_json::to_value(&odd).unwrap()).unwrap(), odd);
         let range = GitConfig { range: Some("a..".to_owned()), ..GitConfig::new("/r".into()) };
         assert_eq!(range.selection(), Selection::Range { from: "a", to: "HEAD" });
     }

@@ -25,6 +25,9 @@ pub enum GitError {
     TooLarge { what: String, size: u64, max: u64 },
     #[error("{0}")]
     Unsupported(String),
+    /// A remote does not let us in.
+    #[error("{0}")]
+    Denied(String),
     /// The configuration asks for something that is not there.
     #[error("{0}")]
     Configuration(String),
@@ -45,6 +48,7 @@ impl GitError {
             GitError::Io { what, source } => ConnectorError::io(what, source).reason(),
             GitError::Missing(_) => Reason::Vanished,
             GitError::TooLarge { .. } => Reason::ByteLimit,
+            GitError::Denied(_) => Reason::PermissionDenied,
             GitError::Corrupt { .. } | GitError::Unsupported(_) | GitError::Configuration(_) => {
                 Reason::ReadError
             }
@@ -62,6 +66,7 @@ impl From<GitError> for ConnectorError {
     fn from(error: GitError) -> ConnectorError {
         match error {
             GitError::Configuration(detail) => ConnectorError::Configuration { kind: KIND, detail },
+            GitError::Denied(detail) => ConnectorError::Denied { detail },
             error => ConnectorError::Container { reason: error.reason(), detail: error.to_string() },
         }
     }

@@ -21,19 +21,21 @@ use super::repository::Repository;
 use super::select::{Selected, Verdict};
 use super::store::pack::Pack;
 use super::store::{Place, loose};
+use super::worktree::WORKTREE;
 
 /// What is selected is looked up object by object when the packs have at least this many times as many:
 /// going through them all is cheaper per object, and brings the better order.
 const FEW_SHARE: u64 = 10;
 
 pub(super) struct RepositoryListing {
-    /// `None` while a batch is made, and after one that failed.
+    /// `None` while a batch is made, and after one that failed or was not waited for.
     state: Option<State>,
 }
 
 struct State {
     repository: Arc<Repository>,
     max_file_size: Option<u64>,
+    uncommitted: bool,
     selected: Selected,
     stage: Stage,
 }
@@ -43,21 +45,29 @@ enum Stage {
     Few(vec::IntoIter<(ObjectId, ObjectKind)>),
     Packs(Packs),
     Loose(LooseObjects),
+    /// What a partial repository does without.
+    Absent(vec::IntoIter<ObjectId>),
     /// Packs that cannot be read, by name: opening one tells what is wrong.
     Broken(vec::IntoIter<Vec<u8>>),
+    /// The working tree, where it is asked for: a container of its own.
+    Worktree(bool),
 }
 
 /// Something to be listed.
 enum Found {
     /// Without a kind when it is damaged.
     Object(ObjectId, Option<ObjectKind>, u64),
+    Absent(ObjectId),
     Broken(Vec<u8>),
+    /// The folder of the working tree.
+    Worktree,
 }
 
 impl RepositoryListing {
     /// Begins a listing; mirrors a remote repository, and walks the history when something narrows it.
     pub async fn begin(source: Arc<Source>) -> Result<Self, ConnectorError> {
-        let state = blocking(move || State::new(source.reopen()?, &source.config)).await??;
+        let repository = source.reopen().await?;
+        let state = blocking(move || State::new(repository, &source.config)).await??;
         Ok(RepositoryListing { state: Some(state) })
     }
 }
@@ -65,7 +75,7 @@ impl RepositoryListing {
 #[async_trait]
 impl Listing for RepositoryListing {
     async fn next_batch(&mut self, max: usize) -> Result<Vec<UnitRecord>, ConnectorError> {
-        let Some(mut state) = self.state.take() else { return Ok(Vec::new()) };
+        let mut state = self.state.take().ok_or_else(cut_short)?;
         let (state, batch) = blocking(move || {
             let batch = state.next_batch(max);
             (state, batch)
@@ -77,11 +87,19 @@ impl Listing for RepositoryListing {
     }
 }
 
+/// Said of a listing of which a batch was lost: an empty one would say that it has ended.
+pub(super) fn cut_short() -> ConnectorError {
+    let detail = "the listing was cut short; list it again".to_owned();
+    ConnectorError::Container { reason: Reason::ReadError, detail }
+}
+
 /// Runs what takes long where it holds nobody up.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ConnectorError> {
+pub(super) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ConnectorError> {
     tokio::task::spawn_blocking(work).await.map_err(|error| ConnectorError::Container {
         reason: Reason::ReadError,
-        detail: format!("listing the repository did not end well: {error}"),
+        detail: format!("reading the repository did not end well: {error}"),
     })
 }
 
@@ -95,7 +113,9 @@ impl State {
             }
             _ => Stage::Packs(Packs::new(repository.store.packs(), 0, HashSet::new())),
         };
-        Ok(State { repository, max_file_size: config.max_file_size, selected, stage })
+        // A bare repository has no working tree.
+        let uncommitted = config.uncommitted && repository.worktree.is_some();
+        Ok(State { repository, max_file_size: config.max_file_size, uncommitted, selected, stage })
     }
 
     fn next_batch(&mut self, max: usize) -> Result<Vec<UnitRecord>, GitError> {
@@ -103,7 +123,14 @@ impl State {
         while records.len() < max {
             match self.next()? {
                 Some(Found::Object(id, kind, size)) => records.extend(self.record(&id, kind, size)),
-                Some(Found::Broken(name)) => records.push(record(name, 0, None)),
+                Some(Found::Absent(id)) => {
+                    records.push(record(id.to_name(), 0, marks(&id), Some(Reason::NotFetched)));
+                }
+                Some(Found::Broken(name)) => records.push(record(name, 0, VersionMarks::default(), None)),
+                Some(Found::Worktree) => {
+                    let folder = record(WORKTREE.to_vec(), 0, VersionMarks::default(), None);
+                    records.push(UnitRecord { kind: RecordKind::Directory, ..folder });
+                }
                 None => break,
             }
         }
@@ -119,7 +146,7 @@ impl State {
             Verdict::Skip(reason) => Some(reason),
             Verdict::Scan => self.max_file_size.filter(|max| size > *max).map(|_| Reason::TooLarge),
         };
-        Some(record(id.to_name(), size, reason))
+        Some(record(id.to_name(), size, marks(id), reason))
     }
 
     fn next(&mut self) -> Result<Option<Found>, GitError> {
@@ -128,10 +155,11 @@ impl State {
                 Stage::Few(few) => next_of_few(&self.repository, few),
                 Stage::Packs(packs) => packs.next(&self.repository)?,
                 Stage::Loose(loose) => loose.next(&self.repository)?,
-                Stage::Broken(names) => match names.next() {
-                    None => return Ok(None),
-                    name => name.map(Found::Broken),
-                },
+                Stage::Absent(ids) => ids.next().map(Found::Absent),
+                Stage::Broken(names) => names.next().map(Found::Broken),
+                Stage::Worktree(is_asked) => {
+                    return Ok(std::mem::take(is_asked).then_some(Found::Worktree));
+                }
             };
             if found.is_some() {
                 return Ok(found);
@@ -151,7 +179,10 @@ impl State {
                 let listed = loose.packs.len();
                 Stage::Packs(Packs::new(store.packs(), listed, std::mem::take(&mut loose.listed)))
             }
-            _ => Stage::Broken(store.broken_names().into_iter()),
+            Stage::Few(_) | Stage::Loose(_) => Stage::Absent(self.selected.take_absent().into_iter()),
+            Stage::Absent(_) => Stage::Broken(store.broken_names().into_iter()),
+            Stage::Broken(_) => Stage::Worktree(self.uncommitted),
+            Stage::Worktree(_) => Stage::Worktree(false),
         };
         Ok(())
     }
@@ -258,8 +289,8 @@ impl LooseObjects {
     }
 }
 
-/// The next object that was looked up. In a repository that has only part of its objects, those it has
-/// not are passed over; anywhere else opening them tells that they are missing.
+/// The next object that was looked up. What a partial repository does without is listed apart; anywhere
+/// else opening it tells that it is missing.
 fn next_of_few(repository: &Repository, few: &mut vec::IntoIter<(ObjectId, ObjectKind)>) -> Option<Found> {
     let store = &repository.store;
     few.find_map(|(id, kind)| {
@@ -287,8 +318,12 @@ fn in_pack_order(
     Ok(placed.into_iter().map(|(_, id, kind)| (id, kind)).collect())
 }
 
-fn record(name: Vec<u8>, size: u64, reason: Option<Reason>) -> UnitRecord {
+/// An id is all that tells versions apart.
+fn marks(id: &ObjectId) -> VersionMarks {
+    VersionMarks::tagged(id.as_bytes())
+}
+
+pub(super) fn record(name: Vec<u8>, size: u64, marks: VersionMarks, reason: Option<Reason>) -> UnitRecord {
     let kind = if reason.is_some() { RecordKind::Skipped } else { RecordKind::File };
-    // An id is all that tells versions apart.
-    UnitRecord { kind, name, size, marks: VersionMarks::default(), reason }
+    UnitRecord { kind, name, size, marks, reason }
 }

@@ -3,11 +3,13 @@
 //! The unit of scanning is the object, not the file of a commit: each distinct blob is read once, however
 //! many commits and paths have it, and so is each commit's and tag's message. An object's key is its id,
 //! so that any worker with the same repository can open it, however its objects are packed there. Paths
-//! and commits are looked up with [`Git::origins`], and only for objects that matter.
+//! and commits are looked up with [`Connector::origins`], and only for objects that matter. What is not
+//! committed yet is a container of its own, see [`worktree`].
 //!
 //! Repositories are hostile input. They are only read, by this code alone: no hook, filter, configured
 //! program or `git` runs. Only to mirror a remote one `git` is run, see [`remote`].
 
+mod conditions;
 mod config;
 mod error;
 mod files;
@@ -17,34 +19,32 @@ mod listing;
 mod origin;
 mod parse;
 mod refs;
-pub mod remote;
+mod reftable;
+mod remote;
 mod repository;
 mod select;
+mod source;
 mod staged;
 mod store;
 #[cfg(test)]
 mod tests;
+mod worktree;
 
-use std::collections::HashMap;
 use std::io::Cursor;
-use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use domesday_connector::{Connector, ConnectorError, ConnectorFactory, Listing, Surroundings};
-use domesday_model::{ObjectKey, Reason, ResumePolicy};
+use domesday_model::{ObjectKey, Origin, Reason, ResumePolicy};
 use domesday_scheduler::{ObjectError, OpenObject};
 
 pub use config::{GitConfig, KIND};
 pub use error::GitError;
 pub use id::ObjectId;
-pub use origin::Origin;
-use remote::{MIRRORS_BYTES, MirrorCache, RemoteUrl, Token};
-use repository::Repository;
+pub use repository::{Shape, discover};
+use source::Source;
 use store::Opened;
-
-/// The folder of Domesday's state in which mirrors of remote repositories are.
-const MIRRORS_FOLDER: &str = "git-mirrors";
+pub use worktree::WORKTREE;
 
 /// Makes connectors of kind `git`.
 pub struct GitFactory;
@@ -59,116 +59,83 @@ impl ConnectorFactory for GitFactory {
         configuration: &serde_json::Value,
         surroundings: &Surroundings,
     ) -> Result<Arc<dyn Connector>, ConnectorError> {
-        let config = GitConfig::parse(configuration)?;
-        let Some(url) = &config.url else { return Ok(Arc::new(Git::new(config))) };
-        let url = RemoteUrl::parse(url)?;
-        let Some(own_state) = &surroundings.own_state else {
-            let detail = "`url`: there is no state folder to keep a mirror in".to_owned();
-            return Err(ConnectorError::Configuration { kind: KIND, detail });
-        };
-        let mirrors = MirrorCache::new(own_state.join(MIRRORS_FOLDER), MIRRORS_BYTES);
-        Ok(Arc::new(Git::mirrored(config, url, mirrors, None)))
+        Ok(Arc::new(Git::new(GitConfig::parse(configuration)?, surroundings)?))
     }
 }
 
 /// One repository, with what is scanned of it.
 pub struct Git(Arc<Source>);
 
-/// What listings of one repository share.
-struct Source {
-    config: GitConfig,
-    remote: Option<Remote>,
-    /// Opened at first use, for a connector may be made where its repository is not there yet, and again
-    /// for each listing, so that it is seen as it is then.
-    current: Mutex<Option<Arc<Repository>>>,
-}
-
-struct Remote {
-    url: RemoteUrl,
-    mirrors: MirrorCache,
-    token: Option<Token>,
-}
-
 impl Git {
-    /// A local repository.
-    pub fn new(config: GitConfig) -> Git {
-        Git(Arc::new(Source { config, remote: None, current: Mutex::default() }))
-    }
-
-    /// A remote repository, through a mirror of it.
-    pub fn mirrored(config: GitConfig, url: RemoteUrl, mirrors: MirrorCache, token: Option<Token>) -> Git {
-        let remote = Some(Remote { url, mirrors, token });
-        Git(Arc::new(Source { config, remote, current: Mutex::default() }))
-    }
-
-    /// Where these objects came from; those that no commit leads to are absent. Walks the history once, from
-    /// its beginning, until all are found; then, if need be, what no reference leads to any more.
-    pub fn origins(&self, ids: &[ObjectId]) -> Result<HashMap<ObjectId, Origin>, GitError> {
-        origin::origins(&*self.0.repository()?, ids)
-    }
-}
-
-impl Source {
-    fn repository(&self) -> Result<Arc<Repository>, GitError> {
-        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*current {
-            Some(repository) => Ok(Arc::clone(repository)),
-            None => self.open_repository(&mut current),
-        }
-    }
-
-    /// The repository as it is now.
-    fn reopen(&self) -> Result<Arc<Repository>, GitError> {
-        self.open_repository(&mut self.current.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn open_repository(&self, current: &mut Option<Arc<Repository>>) -> Result<Arc<Repository>, GitError> {
-        let repository = match &self.remote {
-            None => Repository::open(self.config.path.as_deref().unwrap_or(Path::new("")))?,
-            Some(remote) => {
-                let mirror = remote.mirrors.fetch(&remote.url, remote.token.as_ref())?;
-                let mut repository = Repository::open(mirror.path())?;
-                repository.mirror = Some(mirror);
-                repository
-            }
-        };
-        let repository = Arc::new(repository);
-        *current = Some(Arc::clone(&repository));
-        Ok(repository)
+    pub fn new(config: GitConfig, surroundings: &Surroundings) -> Result<Git, ConnectorError> {
+        Ok(Git(Arc::new(Source::new(config, surroundings)?)))
     }
 }
 
 #[async_trait]
 impl Connector for Git {
-    fn resume_policy(&self) -> ResumePolicy {
+    fn resume_policy(&self, _: &ObjectKey) -> ResumePolicy {
         ResumePolicy::ExcludeStaged
     }
 
     async fn list(&self, container: &ObjectKey, _: Option<&str>) -> Result<Box<dyn Listing>, ConnectorError> {
-        if !container.as_bytes().is_empty() {
-            let detail = format!("a repository has no container `{container}`");
-            return Err(ConnectorError::Container { reason: Reason::Vanished, detail });
+        let source = Arc::clone(&self.0);
+        if container.as_bytes().is_empty() {
+            return Ok(Box::new(listing::RepositoryListing::begin(source).await?));
         }
-        let listing = listing::RepositoryListing::begin(Arc::clone(&self.0)).await?;
-        Ok(Box::new(listing))
+        if let Some(path) = worktree::path_of(container).map(<[u8]>::to_vec)
+            && let Some(tree) = listing::blocking(move || source.worktree()).await??
+        {
+            return Ok(Box::new(tree.list(&path)?));
+        }
+        let detail = format!("a repository has no container `{container}`");
+        Err(ConnectorError::Container { reason: Reason::Vanished, detail })
     }
 
     fn open(&self, object: &ObjectKey) -> Result<OpenObject, ObjectError> {
-        let repository = self.0.repository()?;
-        let Some(id) = ObjectId::from_hex(object.as_bytes()) else {
-            return Err(match repository.store.broken_pack(object.as_bytes()) {
-                Some(error) => ObjectError::new(error.reason(), error.to_string()),
-                None => ObjectError::new(Reason::Vanished, format!("`{object}` is no object's id")),
+        let failed = |error: ConnectorError| ObjectError::new(error.reason(), error.to_string());
+        if let Some(id) = ObjectId::from_hex(object.as_bytes()) {
+            return Ok(match self.0.open_object(&id).map_err(failed)? {
+                Opened::Held(decoded) => OpenObject {
+                    reader: Box::new(Cursor::new(Shared(Arc::clone(&decoded.data)))),
+                    size: Some(decoded.data.len() as u64),
+                    random: Some(decoded.data),
+                },
+                Opened::Stream { size, reader } => OpenObject { reader, random: None, size: Some(size) },
             });
-        };
-        Ok(match repository.store.open_object(&id)? {
-            Opened::Held(decoded) => OpenObject {
-                reader: Box::new(Cursor::new(Shared(Arc::clone(&decoded.data)))),
-                size: Some(decoded.data.len() as u64),
-                random: Some(decoded.data),
-            },
-            Opened::Stream { size, reader } => OpenObject { reader, random: None, size: Some(size) },
+        }
+        let repository = self.0.repository().map_err(failed)?;
+        if let (Some(path), Some(root)) = (worktree::path_of(object), &repository.worktree) {
+            return worktree::open_file(root, path);
+        }
+        Err(match repository.store.broken_pack(object.as_bytes()) {
+            Some(error) => ObjectError::new(error.reason(), error.to_string()),
+            None => ObjectError::new(Reason::Vanished, format!("`{object}` is no object's id")),
         })
+    }
+
+    fn traces_origins(&self) -> bool {
+        true
+    }
+
+    /// Walks the history once, from its beginning, until all are found; then, if need be, what no reference
+    /// leads to any more. Files of the working tree say themselves where they are.
+    async fn origins(&self, objects: &[ObjectKey]) -> Result<Vec<(ObjectKey, Origin)>, ConnectorError> {
+        let id = |key: &ObjectKey| ObjectId::from_hex(key.as_bytes());
+        let ids: Vec<ObjectId> = objects.iter().filter_map(id).collect();
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let source = Arc::clone(&self.0);
+        let search = move || -> Result<_, ConnectorError> {
+            Ok(origin::origins(&*source.repository()?, &source.config, &ids)?)
+        };
+        let found = listing::blocking(search).await??;
+        Ok(objects.iter().filter_map(|key| Some((key.clone(), found.get(&id(key)?)?.clone()))).collect())
+    }
+
+    async fn test(&self) -> Result<usize, ConnectorError> {
+        self.0.test().await
     }
 }
 

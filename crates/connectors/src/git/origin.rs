@@ -1,7 +1,9 @@
 //! Where objects came from: the commit that brought a blob, and the path it had there.
 //!
-//! First the history of all references is searched, then, for blobs that are not in it, the commits that
-//! no reference leads to any more: what was taken back by force is still in the repository.
+//! First the chosen part of the history is searched, then that of all references, then, for blobs that are
+//! in neither, the index, and at last the commits that no reference leads to any more: what was taken back
+//! by force is still in the repository. What is damaged or gone is passed over: a finding without its
+//! commit is better than none.
 //!
 //! Commits are gone through parents first, the oldest of those that are ready next, so that the first
 //! commit that has a blob is one that brought it. A tree that was seen is not looked at again, whichever
@@ -11,31 +13,22 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
-use domesday_model::ObjectKey;
+use domesday_model::{ObjectKey, Origin};
 
+use super::config::GitConfig;
 use super::error::GitError;
 use super::id::{ObjectId, ObjectKind};
-use super::listing;
 use super::parse::{Commit, EntryKind, Signature, Tag};
 use super::repository::Repository;
+use super::select::{IdSet, Part};
+use super::{listing, staged};
 
-/// Where an object came from.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Origin {
-    /// The path a blob had first; commits and tags have none.
-    pub path: Option<ObjectKey>,
-    /// The commit that brought a blob; a commit itself; what a tag marks.
-    pub commit: ObjectId,
-    /// Who wrote the commit or made the tag, as `Name <address>`; empty when it does not say.
-    pub author: String,
-    /// When, in seconds since 1970.
-    pub time: i64,
-    /// Whether no reference leads to the commit that brought a blob any more.
-    pub is_abandoned: bool,
-}
+const MS_PER_SECOND: i64 = 1_000;
 
+/// Where these objects came from; those that nothing leads to are absent.
 pub(super) fn origins(
     repository: &Repository,
+    config: &GitConfig,
     ids: &[ObjectId],
 ) -> Result<HashMap<ObjectId, Origin>, GitError> {
     let mut search = Search {
@@ -48,12 +41,23 @@ pub(super) fn origins(
     for id in ids {
         search.begin(*id)?;
     }
+    if config.staged {
+        search.staged()?;
+    }
+    if !search.wanted.is_empty()
+        && let Some(part) = Part::of(repository, config)?
+    {
+        search.history(part.tips, Some(&part.commits))?;
+    }
     if !search.wanted.is_empty() {
-        search.history(repository.tips()?)?;
+        search.history(repository.tips()?, None)?;
+    }
+    if !search.wanted.is_empty() {
+        search.staged()?;
     }
     if !search.wanted.is_empty() {
         search.is_abandoned = true;
-        search.history(listing::all_commits(repository)?)?;
+        search.history(listing::all_commits(repository)?, None)?;
     }
     Ok(search.found)
 }
@@ -65,7 +69,7 @@ struct Search<'a> {
     found: HashMap<ObjectId, Origin>,
     /// Trees that were looked at.
     trees: HashSet<u128>,
-    /// Commits that no reference leads to are searched. Of what they lead to, anything may be gone.
+    /// Commits that no reference leads to are searched.
     is_abandoned: bool,
 }
 
@@ -73,35 +77,32 @@ impl Search<'_> {
     /// Commits and tags describe themselves; blobs are searched for.
     fn begin(&mut self, id: ObjectId) -> Result<(), GitError> {
         let store = &self.repository.store;
-        let kind = match store.find(&id) {
-            Ok(place) => store.describe(&place)?.0,
-            Err(GitError::Missing(_)) => return Ok(()),
-            Err(error) => return Err(error),
+        let place = store.find(&id).and_then(|place| store.describe(&place));
+        let kind = if_readable(place)?.map(|(kind, _)| kind);
+        let describe = |kind| {
+            let object = store.read(&id)?;
+            Ok(match kind {
+                ObjectKind::Commit => origin(None, id, Commit::parse(&id, &object.data)?.author),
+                _ => {
+                    let tag = Tag::parse(&id, &object.data)?;
+                    origin(None, tag.target, tag.tagger)
+                }
+            })
         };
-        let origin = match kind {
-            ObjectKind::Blob => {
-                self.wanted.insert(id);
-                return Ok(());
+        match kind {
+            Some(ObjectKind::Blob) => drop(self.wanted.insert(id)),
+            Some(kind @ (ObjectKind::Commit | ObjectKind::Tag)) => {
+                self.found.extend(if_readable(describe(kind))?.map(|origin| (id, origin)));
             }
-            ObjectKind::Tree => return Ok(()),
-            ObjectKind::Commit => {
-                let object = store.read(&id)?;
-                Origin::new(None, id, Commit::parse(&id, &object.data)?.author)
-            }
-            ObjectKind::Tag => {
-                let object = store.read(&id)?;
-                let tag = Tag::parse(&id, &object.data)?;
-                Origin::new(None, tag.target, tag.tagger)
-            }
-        };
-        self.found.insert(id, origin);
+            Some(ObjectKind::Tree) | None => {}
+        }
         Ok(())
     }
 
-    fn history(&mut self, tips: Vec<ObjectId>) -> Result<(), GitError> {
-        let mut graph = Graph::new(self, tips)?;
+    fn history(&mut self, tips: Vec<ObjectId>, within: Option<&IdSet>) -> Result<(), GitError> {
+        let mut graph = Graph::new(self.repository, tips, within)?;
         while let Some(commit) = graph.next() {
-            self.commit(&commit)?;
+            if_readable(self.commit(&commit))?;
             if self.wanted.is_empty() {
                 break;
             }
@@ -109,12 +110,18 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// What was read, or nothing where it may be gone.
-    fn if_there<T>(&self, read: Result<T, GitError>) -> Result<Option<T>, GitError> {
-        match read {
-            Err(GitError::Missing(_)) if self.is_abandoned => Ok(None),
-            read => read.map(Some),
-        }
+    /// What is staged has a path, and no commit yet.
+    fn staged(&mut self) -> Result<(), GitError> {
+        let read = staged::each_entry(self.repository, |entry| {
+            if self.wanted.remove(&entry.id) {
+                let path = Some(ObjectKey::new(entry.path));
+                let (commit, author) = (String::new(), String::new());
+                let origin = Origin { path, commit, author, time_ms: 0, is_abandoned: false };
+                self.found.insert(entry.id, origin);
+            }
+            Ok(())
+        });
+        if_readable(read).map(|_| ())
     }
 
     fn commit(&mut self, id: &ObjectId) -> Result<(), GitError> {
@@ -136,7 +143,7 @@ impl Search<'_> {
                 }
                 Ok(())
             });
-            self.if_there(read)?;
+            if_readable(read)?;
             pending[first..].reverse();
         }
         if brought.is_empty() {
@@ -147,7 +154,7 @@ impl Search<'_> {
         for (blob, path) in brought {
             if self.wanted.remove(&blob) {
                 let author = Commit::parse(id, &object.data)?.author;
-                let origin = Origin::new(Some(ObjectKey(path)), *id, author);
+                let origin = origin(Some(ObjectKey(path)), *id, author);
                 self.found.insert(blob, Origin { is_abandoned: self.is_abandoned, ..origin });
             }
         }
@@ -155,13 +162,21 @@ impl Search<'_> {
     }
 }
 
-impl Origin {
-    fn new(path: Option<ObjectKey>, commit: ObjectId, signature: Option<Signature<'_>>) -> Origin {
-        let (author, time) = match signature {
-            Some(signature) => (String::from_utf8_lossy(signature.who).into_owned(), signature.time),
-            None => (String::new(), 0),
-        };
-        Origin { path, commit, author, time, is_abandoned: false }
+fn origin(path: Option<ObjectKey>, commit: ObjectId, signature: Option<Signature<'_>>) -> Origin {
+    let (author, time) = match signature {
+        Some(signature) => (String::from_utf8_lossy(signature.who).into_owned(), signature.time),
+        None => (String::new(), 0),
+    };
+    let time_ms = time.saturating_mul(MS_PER_SECOND);
+    Origin { path, commit: commit.to_string(), author, time_ms, is_abandoned: false }
+}
+
+/// What was read, or nothing where it is damaged or gone.
+fn if_readable<T>(read: Result<T, GitError>) -> Result<Option<T>, GitError> {
+    match read {
+        Ok(read) => Ok(Some(read)),
+        Err(GitError::Io { what, source }) => Err(GitError::Io { what, source }),
+        Err(_) => Ok(None),
     }
 }
 
@@ -189,28 +204,26 @@ struct Edge {
 const NO_EDGE: u32 = u32::MAX;
 
 impl Graph {
-    /// The commits that these lead to; what is no commit leads nowhere.
-    fn new(search: &Search<'_>, tips: Vec<ObjectId>) -> Result<Graph, GitError> {
-        let repository = search.repository;
+    /// The commits that these lead to, of those in `within`; what is no commit leads nowhere.
+    fn new(repository: &Repository, tips: Vec<ObjectId>, within: Option<&IdSet>) -> Result<Graph, GitError> {
         let mut graph = Graph { commits: Vec::new(), edges: Vec::new(), ready: BinaryHeap::new() };
         let mut numbers: HashMap<u128, u32> = HashMap::new();
         let mut pending: Vec<(ObjectId, Option<u32>)> = Vec::new();
         for tip in tips {
-            match repository.peel(&tip) {
-                Ok((_, id, ObjectKind::Commit)) => pending.push((id, None)),
-                Ok(_) | Err(GitError::Missing(_)) => {}
-                Err(error) => return Err(error),
+            if let Some((_, id, ObjectKind::Commit)) = if_readable(repository.peel(&tip))? {
+                pending.push((id, None));
             }
         }
         while let Some((id, child)) = pending.pop() {
+            if within.is_some_and(|within| !within.contains(&id.short())) {
+                continue;
+            }
             let number = match numbers.get(&id.short()) {
                 Some(number) => *number,
                 None => {
                     let number = graph.commits.len() as u32;
                     let read = repository.commit(&id, |commit| (commit.parents, commit.time));
-                    let read = search.if_there(read)?.flatten();
-                    // What a partial repository has not, it cannot tell of.
-                    let Some((parents, time)) = read else { continue };
+                    let Some((parents, time)) = if_readable(read)?.flatten() else { continue };
                     pending.extend(parents.into_iter().map(|parent| (parent, Some(number))));
                     numbers.insert(id.short(), number);
                     graph.commits.push(Node { id, time, parents_left: 0, first_edge: NO_EDGE });

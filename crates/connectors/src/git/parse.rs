@@ -133,6 +133,22 @@ fn next_entry<'a>(data: &mut &'a [u8], hash: HashKind) -> Option<TreeEntry<'a>> 
     Some(TreeEntry { kind: EntryKind::from_mode(mode), name: &rest[..nul], id: ObjectId::from_bytes(id)? })
 }
 
+/// A number in as many bytes as it needs, as the index, packs and tables of references have it.
+pub(super) fn varint(bytes: &[u8], at: &mut usize) -> Option<usize> {
+    let mut next = || {
+        let byte = *bytes.get(*at)?;
+        *at += 1;
+        Some(byte)
+    };
+    let mut byte = next()?;
+    let mut value = usize::from(byte & 0x7f);
+    while byte & 0x80 != 0 {
+        byte = next()?;
+        value = (value + 1).checked_mul(128)? | usize::from(byte & 0x7f);
+    }
+    Some(value)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

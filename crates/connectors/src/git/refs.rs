@@ -8,12 +8,15 @@ use std::path::Path;
 use super::error::GitError;
 use super::files::{LARGE_FILE_MAX, read_file, small_file};
 use super::id::{ObjectId, ObjectKind};
+use super::reftable::{self, Table};
 use super::repository::Repository;
 
 /// References that name references, at most.
 const SYMBOLIC_MAX: usize = 8;
 /// Folders of references inside each other, at most.
 const DEPTH_MAX: usize = 64;
+/// Digits of an abbreviated id, at least.
+const ABBREVIATION_MIN: usize = 4;
 /// References of one repository, at most.
 const REFS_MAX: usize = 4_000_000;
 
@@ -24,10 +27,16 @@ impl Repository {
     /// What every reference and every worktree's `HEAD` names, each id once, in order.
     pub fn tips(&self) -> Result<Vec<ObjectId>, GitError> {
         let mut refs = BTreeMap::new();
-        self.packed_refs(|name, id| {
-            refs.insert(name.to_vec(), id);
-        })?;
-        self.loose_refs(&self.common_dir.join("refs"), b"refs", 0, &mut refs)?;
+        if let Some(table) = self.shared_table()? {
+            for (name, text) in table {
+                refs.extend(self.follow(text)?.map(|id| (name.clone(), id)));
+            }
+        } else {
+            self.packed_refs(|name, id| {
+                refs.insert(name.to_vec(), id);
+            })?;
+            self.loose_refs(&self.common_dir.join("refs"), b"refs", 0, &mut refs)?;
+        }
         let mut tips: Vec<ObjectId> = refs.into_values().collect();
         tips.extend(self.head(&self.common_dir)?);
         tips.extend(self.head(&self.git_dir)?);
@@ -43,22 +52,31 @@ impl Repository {
 
     /// The commit a worktree is at; `None` before its first.
     pub fn head(&self, git_dir: &Path) -> Result<Option<ObjectId>, GitError> {
-        self.readable_refs()?;
-        match small_file(&git_dir.join("HEAD"))? {
+        let text = if self.reftable.is_none() {
+            small_file(&git_dir.join("HEAD"))?
+        } else if git_dir == self.common_dir {
+            self.shared_table()?.and_then(|table| table.get(b"HEAD".as_slice()).cloned())
+        } else {
+            self.own_table(git_dir)?.remove(b"HEAD".as_slice())
+        };
+        match text {
             Some(text) => self.follow(&text),
             None => Ok(None),
         }
     }
 
-    /// What `name` means: an id or a reference; a commit, if `~` or `^` follow.
+    /// What `name` means: an id, or enough of one, or a reference; a commit, if `~` or `^` follow.
     pub fn resolve(&self, name: &str) -> Result<ObjectId, GitError> {
         let wrong = |detail: &str| GitError::Configuration(format!("`{name}`: {detail}"));
         let (base, steps) = name.split_at(name.find(['~', '^']).unwrap_or(name.len()));
         let named = match ObjectId::from_hex(base.as_bytes()) {
             Some(id) => id,
-            None => self.named(base)?.ok_or_else(|| {
-                wrong("no such reference; give a branch, a tag, a reference's whole name, or a whole id")
-            })?,
+            None => match self.named(base)? {
+                Some(id) => id,
+                None => self.abbreviated(base)?.ok_or_else(|| {
+                    wrong("no such reference; give a branch, a tag, a reference's whole name, or an id")
+                })?,
+            },
         };
         let (_, mut commit, kind) = self.peel(&named)?;
         if kind != ObjectKind::Commit {
@@ -76,6 +94,25 @@ impl Repository {
         Ok(commit)
     }
 
+    /// The commit or tag whose id begins with these digits.
+    fn abbreviated(&self, digits: &str) -> Result<Option<ObjectId>, GitError> {
+        if digits.len() < ABBREVIATION_MIN || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Ok(None);
+        }
+        let mut found = self.store.abbreviated(digits)?;
+        found.retain(|id| {
+            let kind = self.store.find(id).and_then(|place| self.store.describe(&place));
+            kind.is_ok_and(|(kind, _)| matches!(kind, ObjectKind::Commit | ObjectKind::Tag))
+        });
+        match found[..] {
+            [] => Ok(None),
+            [id] => Ok(Some(id)),
+            _ => {
+                Err(GitError::Configuration(format!("`{digits}`: several commits begin so; give more of it")))
+            }
+        }
+    }
+
     fn named(&self, name: &str) -> Result<Option<ObjectId>, GitError> {
         if name == "HEAD" || name == "@" {
             return self.head(&self.git_dir);
@@ -89,7 +126,6 @@ impl Repository {
     }
 
     fn reference(&self, name: &str) -> Result<Option<ObjectId>, GitError> {
-        self.readable_refs()?;
         match self.reference_text(name)? {
             Some(text) => self.follow(&text),
             None => Ok(None),
@@ -118,6 +154,12 @@ impl Repository {
         if !is_inside {
             return Ok(None);
         }
+        if let Some(table) = self.shared_table()? {
+            let own =
+                if self.git_dir == self.common_dir { None } else { Some(self.own_table(&self.git_dir)?) };
+            let own = own.and_then(|mut own| own.remove(name.as_bytes()));
+            return Ok(own.or_else(|| table.get(name.as_bytes()).cloned()));
+        }
         for folder in [&self.git_dir, &self.common_dir] {
             if let Some(text) = small_file(&folder.join(name))? {
                 return Ok(Some(text));
@@ -133,7 +175,6 @@ impl Repository {
     }
 
     fn packed_refs(&self, mut each: impl FnMut(&[u8], ObjectId)) -> Result<(), GitError> {
-        self.readable_refs()?;
         let text = read_file(&self.common_dir.join("packed-refs"), LARGE_FILE_MAX)?.unwrap_or_default();
         for line in text.split(|&byte| byte == b'\n') {
             // Comments begin with `#`, and what a tag leads to with `^`: neither is an id and a space.
@@ -174,13 +215,19 @@ impl Repository {
         Ok(())
     }
 
-    fn readable_refs(&self) -> Result<(), GitError> {
-        if self.reftable {
-            let hint = "references in a reftable are not read yet; \
-                        `git refs migrate --ref-format=files` converts them";
-            return Err(GitError::Unsupported(hint.to_owned()));
+    /// The references that worktrees share, where they are kept in tables.
+    fn shared_table(&self) -> Result<Option<&Table>, GitError> {
+        let Some(table) = &self.reftable else { return Ok(None) };
+        if let Some(table) = table.get() {
+            return Ok(Some(table));
         }
-        Ok(())
+        let read = self.own_table(&self.common_dir)?;
+        Ok(Some(table.get_or_init(|| read)))
+    }
+
+    /// The references of one worktree alone.
+    fn own_table(&self, git_dir: &Path) -> Result<Table, GitError> {
+        reftable::read(&git_dir.join("reftable"), self.store.hash)
     }
 }
 

@@ -3,41 +3,53 @@
 //! Of a repository's configuration only the few settings are read without which its objects cannot be
 //! understood. Includes are not followed, and nothing is ever run.
 
-use std::fs;
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::{env, fs};
 
 use super::error::GitError;
 use super::files::{LARGE_FILE_MAX, read_file, small_file};
 use super::id::{HashKind, ObjectId, ObjectKind};
 use super::parse::{Commit, Tag, TreeEntry, tree_entries};
+use super::reftable::Table;
 use super::remote::Mirror;
 use super::store::ObjectStore;
+
+/// The variable in which git names the index to its hooks.
+const INDEX_VARIABLE: &str = "GIT_INDEX_FILE";
 
 pub(super) struct Repository {
     /// What is of this worktree alone: `HEAD`, the index.
     pub git_dir: PathBuf,
     /// What worktrees share: objects, references.
     pub common_dir: PathBuf,
+    /// What is staged in this worktree.
+    pub index: PathBuf,
+    /// Where its files are; a bare one has none.
+    pub worktree: Option<PathBuf>,
     pub store: ObjectStore,
-    /// References are in a table this release does not read.
-    pub reftable: bool,
+    /// References are in tables, those that worktrees share in this one: read when one is asked for.
+    pub reftable: Option<OnceLock<Table>>,
     /// Some objects are elsewhere, and were left there on purpose.
     pub partial: bool,
     /// Commits whose parents were not fetched, in order.
     shallow: Vec<ObjectId>,
     /// What keeps a mirror from being removed while it is read.
-    pub mirror: Option<Mirror>,
+    _mirror: Option<Mirror>,
 }
 
 impl Repository {
     /// The repository at this path: bare, a folder with a worktree, or a submodule's.
     pub fn open(path: &Path) -> Result<Repository, GitError> {
-        let git_dir = git_dir(path)?;
-        let common_dir = match small_file(&git_dir.join("commondir"))? {
-            Some(text) => git_dir.join(path_of(&text)),
-            None => git_dir.clone(),
-        };
+        Repository::open_with(path, env::var_os(INDEX_VARIABLE).as_deref())
+    }
+
+    /// The same with the index that this names, if it is one of the repository's own.
+    pub fn open_with(path: &Path, index: Option<&OsStr>) -> Result<Repository, GitError> {
+        let (git_dir, shape) = git_dir(path)?;
+        let common_dir = common_dir(&git_dir)?;
         let settings = Settings::read(&common_dir)?;
         let store = ObjectStore::open(common_dir.join("objects"), settings.hash)?;
         let promised = store.packs().iter().any(|pack| pack.path().with_extension("promisor").exists());
@@ -46,14 +58,26 @@ impl Repository {
             shallow.split(|&byte| byte == b'\n').filter_map(ObjectId::from_hex).collect();
         shallow.sort_unstable();
         Ok(Repository {
+            index: index.and_then(|name| named_index(&git_dir, name)).unwrap_or(git_dir.join("index")),
             git_dir,
             common_dir,
+            worktree: (shape == Shape::Worktree).then(|| path.to_path_buf()),
             store,
-            reftable: settings.reftable,
+            reftable: settings.reftable.then(OnceLock::new),
             partial: settings.partial || promised,
             shallow,
-            mirror: None,
+            _mirror: None,
         })
+    }
+
+    pub fn of_mirror(mirror: Mirror) -> Result<Repository, GitError> {
+        let repository = Repository::open(mirror.path())?;
+        Ok(Repository { _mirror: Some(mirror), ..repository })
+    }
+
+    /// Whether its history begins where it was cut.
+    pub fn is_shallow(&self) -> bool {
+        !self.shallow.is_empty()
     }
 
     /// Calls `with` with a commit; `None` where its absence is no fault.
@@ -111,22 +135,44 @@ impl Repository {
     }
 }
 
-fn git_dir(path: &Path) -> Result<PathBuf, GitError> {
+/// What a repository's root looks like.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Shape {
+    /// A folder with `.git`: a clone, a linked worktree or a submodule.
+    Worktree,
+    /// The repository itself, without files beside it.
+    Bare,
+}
+
+/// Whether this folder is the root of a repository, and of which shape. Cheap: a few files are looked at.
+pub fn discover(path: &Path) -> Option<Shape> {
+    let (git_dir, shape) = git_dir(path).ok()?;
+    let common_dir = common_dir(&git_dir).ok()?;
+    is_repository(&git_dir, &common_dir).then_some(shape)
+}
+
+fn is_repository(git_dir: &Path, common_dir: &Path) -> bool {
+    // `HEAD` may be a link, and may lead nowhere yet.
+    fs::symlink_metadata(git_dir.join("HEAD")).is_ok() && common_dir.join("objects").is_dir()
+}
+
+/// Where the repository at this path keeps what is its own.
+fn git_dir(path: &Path) -> Result<(PathBuf, Shape), GitError> {
     let inside = path.join(".git");
     match fs::metadata(&inside) {
-        Ok(metadata) if metadata.is_dir() => return Ok(inside),
+        Ok(metadata) if metadata.is_dir() => return Ok((inside, Shape::Worktree)),
         Ok(_) => {
             let text = small_file(&inside)?.unwrap_or_default();
             let Some(target) = text.strip_prefix(b"gitdir:") else {
                 return Err(GitError::corrupt(inside.display(), "it names no folder of a repository"));
             };
-            return Ok(path.join(path_of(target)));
+            return Ok((path.join(path_of(target)), Shape::Worktree));
         }
         Err(_) => {}
     }
     fs::metadata(path).map_err(|error| GitError::io(path, error))?;
-    if path.join("objects").is_dir() && path.join("HEAD").exists() {
-        return Ok(path.to_path_buf());
+    if is_repository(path, path) {
+        return Ok((path.to_path_buf(), Shape::Bare));
     }
     Err(GitError::Configuration(format!(
         "`path`: `{}` is no git repository; give the folder that has `.git`, or a bare one",
@@ -134,8 +180,21 @@ fn git_dir(path: &Path) -> Result<PathBuf, GitError> {
     )))
 }
 
+/// The index that git tells its hooks of: before `git commit -a`, what is to be committed is in no other.
+fn named_index(git_dir: &Path, name: &OsStr) -> Option<PathBuf> {
+    let index = fs::canonicalize(name).ok()?;
+    (index.parent() == Some(fs::canonicalize(git_dir).ok()?.as_path())).then_some(index)
+}
+
+fn common_dir(git_dir: &Path) -> Result<PathBuf, GitError> {
+    Ok(match small_file(&git_dir.join("commondir"))? {
+        Some(text) => git_dir.join(path_of(&text)),
+        None => git_dir.to_path_buf(),
+    })
+}
+
 fn path_of(text: &[u8]) -> &Path {
-    Path::new(std::ffi::OsStr::from_bytes(text.trim_ascii()))
+    Path::new(OsStr::from_bytes(text.trim_ascii()))
 }
 
 /// What a repository's configuration says about its objects.

@@ -1,17 +1,14 @@
 //! Which objects of a repository are to be scanned: what the chosen commits lead to, and what path
 //! conditions leave of that.
 //!
-//! Sets hold 16 bytes of each id. A repository is walked only when something narrows the scan; each tree
-//! is read once, or once per path it has where conditions look at paths.
+//! Sets hold 16 bytes of each id. A repository is walked only when something narrows the scan, or when
+//! part of it is elsewhere; each tree is read once.
 
 use std::collections::HashSet;
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 
-use domesday_model::{ObjectKey, Reason};
-use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use domesday_model::Reason;
 
+use super::conditions::{Blobs, Conditions};
 use super::config::{GitConfig, Selection};
 use super::error::GitError;
 use super::id::{ObjectId, ObjectKind};
@@ -22,15 +19,8 @@ use super::staged;
 /// Objects that are looked up one by one; beyond that, all that the repository has are gone through.
 const FEW_MAX: usize = 100_000;
 
-/// Trees that are looked at with path conditions, each counted once per path it has: with few objects, a
-/// repository can have more paths than anybody could go through.
-const TREE_PATHS_MAX: usize = 16_000_000;
-
-/// Bytes of a path, at most, where conditions look at paths; no system that git runs on has longer ones.
-const PATH_LEN_MAX: usize = 8_192;
-
 /// Ids, by their first half.
-type IdSet = HashSet<u128>;
+pub(super) type IdSet = HashSet<u128>;
 
 /// What is to be scanned.
 pub(super) struct Selected {
@@ -39,16 +29,8 @@ pub(super) struct Selected {
     /// The same as a list, when it is short.
     few: Option<Vec<(ObjectId, ObjectKind)>>,
     blobs: Blobs,
-}
-
-/// What path conditions say about blobs.
-enum Blobs {
-    /// There are none.
-    All,
-    /// Only these.
-    Only(IdSet),
-    /// All but these.
-    But(IdSet),
+    /// What a partial repository leads to and does not have.
+    absent: Vec<ObjectId>,
 }
 
 /// What becomes of an object.
@@ -64,36 +46,31 @@ pub(super) enum Verdict {
 impl Selected {
     pub fn new(repository: &Repository, config: &GitConfig) -> Result<Selected, GitError> {
         let conditions = Conditions::new(config)?;
-        let mut walk = Walk { repository, seen: IdSet::new(), few: Some(Vec::new()), roots: Vec::new() };
-        match config.selection() {
-            Selection::Everything if conditions.is_empty() => {
-                return Ok(Selected { ids: None, few: None, blobs: Blobs::All });
-            }
+        let mut walk = Walk::new(repository);
+        let selection = config.selection();
+        match selection {
+            Selection::Everything if conditions.is_empty() && !repository.partial => {}
             Selection::Everything => {
-                let tips = repository.tips()?;
-                walk.commits(&tips, &[])?;
-                let blobs = conditions.judge_trees(repository, &walk.roots)?;
-                return Ok(Selected { ids: None, few: None, blobs });
+                walk.commits(&repository.tips()?, &[])?;
+                if repository.partial {
+                    walk.trees()?;
+                }
             }
             Selection::Staged => walk.staged()?,
-            Selection::Reachable { from, not } => {
-                let tips = match from {
-                    [] => repository.tips()?,
-                    names => resolve_all(repository, "refs", names.iter().map(String::as_str))?,
-                };
-                walk.range(&tips, &resolve_all(repository, "since_commit", not)?)?;
-            }
-            Selection::Range { from, to } => {
-                let tips = resolve_all(repository, "range", [to])?;
-                walk.range(&tips, &resolve_all(repository, "range", [from])?)?;
+            Selection::Reachable { .. } | Selection::Range { .. } => {
+                let (tips, not) = ends(repository, selection)?;
+                walk.range(&tips, &not)?;
             }
         }
-        let blobs = match config.selection() {
+        let blobs = match selection {
             _ if conditions.is_empty() => Blobs::All,
             Selection::Staged => conditions.judge_staged(repository)?,
             _ => conditions.judge_trees(repository, &walk.roots)?,
         };
-        Ok(Selected { ids: Some(walk.seen), few: walk.few, blobs })
+        if selection == Selection::Everything {
+            return Ok(Selected { ids: None, few: None, blobs, absent: walk.absent });
+        }
+        Ok(Selected { ids: Some(walk.seen), few: walk.few, blobs, absent: walk.absent })
     }
 
     /// The objects one by one, if they are few.
@@ -101,19 +78,59 @@ impl Selected {
         self.few.take()
     }
 
+    /// What is selected and not here.
+    pub fn take_absent(&mut self) -> Vec<ObjectId> {
+        std::mem::take(&mut self.absent)
+    }
+
     pub fn judge(&self, id: &ObjectId, kind: Option<ObjectKind>) -> Verdict {
         let short = id.short();
         if self.ids.as_ref().is_some_and(|ids| !ids.contains(&short)) {
             return Verdict::Pass;
         }
-        let left_out = kind == Some(ObjectKind::Blob)
-            && match &self.blobs {
-                Blobs::All => false,
-                Blobs::Only(kept) => !kept.contains(&short),
-                Blobs::But(left_out) => left_out.contains(&short),
-            };
+        let left_out = kind == Some(ObjectKind::Blob) && self.blobs.leave_out(short);
         if left_out { Verdict::Skip(Reason::Excluded) } else { Verdict::Scan }
     }
+}
+
+/// A part of the history that was chosen by its ends.
+pub(super) struct Part {
+    pub tips: Vec<ObjectId>,
+    /// Its commits, and the tags that lead to them.
+    pub commits: IdSet,
+}
+
+impl Part {
+    /// `None` when the whole history was chosen, or none of it.
+    pub fn of(repository: &Repository, config: &GitConfig) -> Result<Option<Part>, GitError> {
+        let (tips, not) = match config.selection() {
+            Selection::Everything | Selection::Staged => return Ok(None),
+            selection => ends(repository, selection)?,
+        };
+        let mut walk = Walk::new(repository);
+        walk.commits(&tips, &not)?;
+        Ok(Some(Part { tips, commits: walk.seen }))
+    }
+}
+
+/// Where a part of the history begins, and what it is without.
+fn ends(
+    repository: &Repository,
+    selection: Selection<'_>,
+) -> Result<(Vec<ObjectId>, Vec<ObjectId>), GitError> {
+    Ok(match selection {
+        Selection::Range { from, to } => {
+            (resolve_all(repository, "range", [to])?, resolve_all(repository, "range", [from])?)
+        }
+        Selection::Reachable { from, not } => {
+            let tips = match from {
+                [] => repository.tips()?,
+                names => resolve_all(repository, "refs", names.iter().map(String::as_str))?,
+            };
+            (tips, resolve_all(repository, "since_commit", not)?)
+        }
+        Selection::Everything | Selection::Staged => (repository.tips()?, Vec::new()),
+    })
 }
 
 fn resolve_all<'a>(
@@ -124,7 +141,9 @@ fn resolve_all<'a>(
     let resolve = |name| match repository.resolve(name) {
         Err(GitError::Configuration(detail)) => Err(GitError::Configuration(format!("`{field}`: {detail}"))),
         Err(GitError::Missing(id)) => {
-            Err(GitError::Configuration(format!("`{field}`: commit {id} is not in the repository")))
+            let hint =
+                if repository.is_shallow() { "; it is shallow, fetch more of its history" } else { "" };
+            Err(GitError::Configuration(format!("`{field}`: commit {id} is not in the repository{hint}")))
         }
         resolved => resolved,
     };
@@ -139,9 +158,15 @@ struct Walk<'a> {
     few: Option<Vec<(ObjectId, ObjectKind)>>,
     /// The trees of the chosen commits.
     roots: Vec<ObjectId>,
+    /// What is chosen and not here, which only a partial repository may say of itself.
+    absent: Vec<ObjectId>,
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
+    fn new(repository: &'a Repository) -> Walk<'a> {
+        Walk { repository, seen: IdSet::new(), few: Some(Vec::new()), roots: Vec::new(), absent: Vec::new() }
+    }
+
     /// What `tips` lead to and `not` does not, as git understands a range: commits exactly; of trees and
     /// blobs, without those of the excluded commits next to the range.
     fn range(&mut self, tips: &[ObjectId], not: &[ObjectId]) -> Result<(), GitError> {
@@ -154,10 +179,8 @@ impl Walk<'_> {
         let theirs = std::mem::replace(&mut self.seen, chosen);
         self.seen.extend(&theirs);
         self.few = few;
-        for root in std::mem::take(&mut self.roots) {
-            self.tree(root)?;
-            self.roots.push(root);
-        }
+        self.absent.clear();
+        self.trees()?;
         // What the borders have was only there to be passed over.
         self.seen.retain(|id| !theirs.contains(id));
         Ok(())
@@ -218,6 +241,14 @@ impl Walk<'_> {
         Ok(borders)
     }
 
+    /// Chooses everything in the trees of the chosen commits.
+    fn trees(&mut self) -> Result<(), GitError> {
+        let roots = std::mem::take(&mut self.roots);
+        let outcome = roots.iter().try_for_each(|root| self.tree(*root));
+        self.roots = roots;
+        outcome
+    }
+
     /// Chooses everything in a tree that was not met before.
     fn tree(&mut self, root: ObjectId) -> Result<(), GitError> {
         let mut pending = vec![root];
@@ -225,13 +256,21 @@ impl Walk<'_> {
             return Ok(());
         }
         while let Some(tree) = pending.pop() {
+            if is_absent(self.repository, &tree)? {
+                self.absent.push(tree);
+                continue;
+            }
             self.repository.tree(&tree, |entry| {
-                match entry.kind {
-                    EntryKind::Tree if self.seen.insert(entry.id.short()) => pending.push(entry.id),
-                    EntryKind::Blob => {
-                        choose(&mut self.seen, &mut self.few, entry.id, ObjectKind::Blob);
+                let is_chosen = match entry.kind {
+                    EntryKind::Blob => choose(&mut self.seen, &mut self.few, entry.id, ObjectKind::Blob),
+                    EntryKind::Tree => {
+                        pending.extend(self.seen.insert(entry.id.short()).then_some(entry.id));
+                        false
                     }
-                    _ => {}
+                    EntryKind::Submodule => false,
+                };
+                if is_chosen && is_absent(self.repository, &entry.id)? {
+                    self.absent.push(entry.id);
                 }
                 Ok(())
             })?;
@@ -250,14 +289,13 @@ impl Walk<'_> {
         let committed = std::mem::take(&mut self.seen);
         self.few = few;
         let mut folders = Vec::new();
-        staged::each_entry(self.repository, |kind, id, _| {
-            match kind {
-                EntryKind::Blob if !committed.contains(&id.short()) => {
-                    self.choose(id, ObjectKind::Blob);
-                }
+        staged::each_entry(self.repository, |entry| {
+            match entry.kind {
+                _ if committed.contains(&entry.id.short()) => {}
+                EntryKind::Blob => drop(self.choose(entry.id, ObjectKind::Blob)),
                 // A sparse index has folders that nobody changed, or that a merge brought.
-                EntryKind::Tree if !committed.contains(&id.short()) => folders.push(id),
-                _ => {}
+                EntryKind::Tree => folders.push(entry.id),
+                EntryKind::Submodule => {}
             }
             Ok(())
         })?;
@@ -266,6 +304,17 @@ impl Walk<'_> {
 
     fn choose(&mut self, id: ObjectId, kind: ObjectKind) -> bool {
         choose(&mut self.seen, &mut self.few, id, kind)
+    }
+}
+
+/// Whether a partial repository does without this object. Of others nothing may be absent.
+fn is_absent(repository: &Repository, id: &ObjectId) -> Result<bool, GitError> {
+    if !repository.partial {
+        return Ok(false);
+    }
+    match repository.store.find(id) {
+        Err(GitError::Missing(_)) => Ok(true),
+        found => found.map(|_| false),
     }
 }
 
@@ -284,126 +333,4 @@ fn choose(
         _ => *few = None,
     }
     true
-}
-
-/// The user's patterns.
-struct Conditions {
-    paths: Option<Gitignore>,
-    exclude: Gitignore,
-}
-
-impl Conditions {
-    fn new(config: &GitConfig) -> Result<Conditions, GitError> {
-        let paths = (!config.paths.is_empty()).then(|| patterns("paths", &config.paths)).transpose()?;
-        Ok(Conditions { paths, exclude: patterns("exclude", &config.exclude)? })
-    }
-
-    fn is_empty(&self) -> bool {
-        self.paths.is_none() && self.exclude.is_empty()
-    }
-
-    /// Judges the blobs of these trees by every path they have. A tree is read again for each of its
-    /// paths, unless it lies in an excluded folder: there only its ids matter.
-    fn judge_trees(&self, repository: &Repository, roots: &[ObjectId]) -> Result<Blobs, GitError> {
-        let mut tally = Tally::default();
-        let mut visited = HashSet::new();
-        let mut pending: Vec<(ObjectId, Vec<u8>, bool)> =
-            roots.iter().map(|root| (*root, Vec::new(), self.paths.is_none())).collect();
-        let mut excluded = Vec::new();
-        while let Some((tree, folder, is_inside)) = pending.pop() {
-            if !visited.insert(ObjectKey::hash128(&[tree.as_bytes(), &folder].concat())) {
-                continue;
-            }
-            if visited.len() > TREE_PATHS_MAX {
-                return Err(GitError::Unsupported(format!(
-                    "more than {TREE_PATHS_MAX} folders in its history: scan it without path conditions"
-                )));
-            }
-            repository.tree(&tree, |entry| {
-                let mut path = folder.clone();
-                if !path.is_empty() {
-                    path.push(b'/');
-                }
-                path.extend_from_slice(entry.name);
-                if path.len() > PATH_LEN_MAX {
-                    let detail = format!("it is at a path of more than {PATH_LEN_MAX} bytes");
-                    return Err(GitError::corrupt(format!("tree {tree}"), detail));
-                }
-                let is_folder = entry.kind == EntryKind::Tree;
-                let is_excluded = matches(&self.exclude, &path, is_folder);
-                let is_inside =
-                    is_inside || self.paths.as_ref().is_some_and(|paths| matches(paths, &path, is_folder));
-                match entry.kind {
-                    EntryKind::Tree if is_excluded => excluded.push(entry.id),
-                    EntryKind::Tree => pending.push((entry.id, path, is_inside)),
-                    EntryKind::Blob => tally.add(&entry.id, is_inside && !is_excluded),
-                    EntryKind::Submodule => {}
-                }
-                Ok(())
-            })?;
-        }
-        let mut visited = IdSet::new();
-        // With `paths`, what is not kept is left out anyway.
-        while let Some(tree) = excluded.pop().filter(|_| self.paths.is_none()) {
-            if visited.insert(tree.short()) {
-                repository.tree(&tree, |entry| {
-                    match entry.kind {
-                        EntryKind::Tree => excluded.push(entry.id),
-                        EntryKind::Blob => tally.add(&entry.id, false),
-                        EntryKind::Submodule => {}
-                    }
-                    Ok(())
-                })?;
-            }
-        }
-        Ok(self.blobs(tally))
-    }
-
-    fn judge_staged(&self, repository: &Repository) -> Result<Blobs, GitError> {
-        let mut tally = Tally::default();
-        staged::each_entry(repository, |_, id, path| {
-            let path = Path::new(OsStr::from_bytes(path));
-            let is_kept = |paths: &Gitignore| paths.matched_path_or_any_parents(path, false).is_ignore();
-            // Git refuses such paths; the matcher would not take them.
-            let is_kept =
-                path.has_root() || (self.paths.as_ref().is_none_or(is_kept) && !is_kept(&self.exclude));
-            tally.add(&id, is_kept);
-            Ok(())
-        })?;
-        Ok(self.blobs(tally))
-    }
-
-    fn blobs(&self, mut tally: Tally) -> Blobs {
-        if self.paths.is_some() {
-            return Blobs::Only(tally.kept);
-        }
-        tally.left_out.retain(|id| !tally.kept.contains(id));
-        Blobs::But(tally.left_out)
-    }
-}
-
-/// Blobs that have a path that is kept, and such that have one that is not.
-#[derive(Default)]
-struct Tally {
-    kept: IdSet,
-    left_out: IdSet,
-}
-
-impl Tally {
-    fn add(&mut self, id: &ObjectId, is_kept: bool) {
-        if is_kept { &mut self.kept } else { &mut self.left_out }.insert(id.short());
-    }
-}
-
-fn patterns(field: &str, lines: &[String]) -> Result<Gitignore, GitError> {
-    let wrong = |error: ignore::Error| GitError::Configuration(format!("`{field}`: {error}"));
-    let mut builder = GitignoreBuilder::new("");
-    for line in lines {
-        builder.add_line(None, line).map_err(wrong)?;
-    }
-    builder.build().map_err(wrong)
-}
-
-fn matches(patterns: &Gitignore, path: &[u8], is_folder: bool) -> bool {
-    !patterns.is_empty() && patterns.matched(Path::new(OsStr::from_bytes(path)), is_folder).is_ignore()
 }

@@ -1,9 +1,9 @@
-//! The index of a worktree: what would be committed.
+//! The index of a worktree: what would be committed, and what its files looked like when it was written.
 
 use super::error::GitError;
 use super::files::{LARGE_FILE_MAX, read_file};
 use super::id::{HashKind, ObjectId};
-use super::parse::EntryKind;
+use super::parse::{EntryKind, varint};
 use super::repository::Repository;
 
 const HEADER_LEN: usize = 12;
@@ -12,27 +12,41 @@ const STAT_LEN: usize = 40;
 const MODE_AT: usize = 24;
 /// The flag that says that there are more flags.
 const EXTENDED: u16 = 0x4000;
+/// The flags that tell the sides of a conflict apart; zero without one.
+const SIDES: u16 = 0x3000;
+/// Bytes of a path, at most: each of a few bytes of an index may make its path longer.
+const PATH_LEN_MAX: usize = 8_192;
 
-/// Calls `each` with every staged file or folder: kind, id and path. No index: nothing is staged.
+/// A staged file or folder.
+pub(super) struct Entry<'a> {
+    pub kind: EntryKind,
+    pub id: ObjectId,
+    pub path: &'a [u8],
+    /// One side of a conflict.
+    pub is_side: bool,
+    /// What the file looked like: ten big-endian numbers.
+    pub stat: &'a [u8],
+}
+
+/// Calls `each` with every staged file or folder. No index: nothing is staged.
 pub(super) fn each_entry(
     repository: &Repository,
-    mut each: impl FnMut(EntryKind, ObjectId, &[u8]) -> Result<(), GitError>,
+    mut each: impl FnMut(Entry<'_>) -> Result<(), GitError>,
 ) -> Result<(), GitError> {
-    let path = repository.git_dir.join("index");
-    let Some(bytes) = read_file(&path, LARGE_FILE_MAX)? else { return Ok(()) };
+    let path = &repository.index;
+    let Some(bytes) = read_file(path, LARGE_FILE_MAX)? else { return Ok(()) };
     let damaged = |detail: &str| GitError::corrupt(path.display(), detail);
     let header = bytes.get(..HEADER_LEN).filter(|header| header.starts_with(b"DIRC"));
     let header = header.ok_or_else(|| damaged("it does not begin as an index does"))?;
-    let number = |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
-    let (version, count) = (number(4), number(8));
+    let (version, count) = (number(header, 4), number(header, 8));
     if !(2..=4).contains(&version) {
         return Err(GitError::Unsupported(format!("{}: index version {version}", path.display())));
     }
     let mut entries =
         Entries { bytes: &bytes, at: HEADER_LEN, hash: repository.store.hash, version, path: Vec::new() };
     for _ in 0..count {
-        let (kind, id) = entries.next().ok_or_else(|| damaged("an entry is cut short"))?;
-        each(kind, id, &entries.path)?;
+        let (kind, id, is_side, stat) = entries.next().ok_or_else(|| damaged("an entry is cut short"))?;
+        each(Entry { kind, id, path: &entries.path, is_side, stat })?;
     }
     if entries.has_extension(b"link") {
         return Err(GitError::Unsupported(format!(
@@ -41,6 +55,11 @@ pub(super) fn each_entry(
         )));
     }
     Ok(())
+}
+
+/// The big-endian number at this place.
+pub(super) fn number(bytes: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
 struct Entries<'a> {
@@ -52,12 +71,11 @@ struct Entries<'a> {
     path: Vec<u8>,
 }
 
-impl Entries<'_> {
-    fn next(&mut self) -> Option<(EntryKind, ObjectId)> {
+impl<'a> Entries<'a> {
+    fn next(&mut self) -> Option<(EntryKind, ObjectId, bool, &'a [u8])> {
         let start = self.at;
         let rest = self.bytes.get(start..)?;
-        let mode = rest.get(MODE_AT..MODE_AT + 4)?;
-        let mode = u32::from_be_bytes([mode[0], mode[1], mode[2], mode[3]]);
+        let stat = rest.get(..STAT_LEN)?;
         let id = ObjectId::from_bytes(rest.get(STAT_LEN..STAT_LEN + self.hash.len())?)?;
         let mut at = STAT_LEN + self.hash.len();
         let flags = rest.get(at..at + 2)?;
@@ -73,13 +91,16 @@ impl Entries<'_> {
         let name = rest.get(at..)?;
         let end = name.iter().position(|&byte| byte == 0)?;
         self.path.extend_from_slice(&name[..end]);
+        if self.path.len() > PATH_LEN_MAX {
+            return None;
+        }
         at += end + 1;
         if self.version < 4 {
             // Filled up with zeros to eights, at least one.
             at = (at - 1) / 8 * 8 + 8;
         }
         self.at = start + at;
-        Some((EntryKind::from_mode(mode), id))
+        Some((EntryKind::from_mode(number(stat, MODE_AT)), id, flags & SIDES != 0, stat))
     }
 
     fn has_extension(&self, wanted: &[u8; 4]) -> bool {
@@ -93,19 +114,4 @@ impl Entries<'_> {
         }
         false
     }
-}
-
-fn varint(bytes: &[u8], at: &mut usize) -> Option<usize> {
-    let mut next = || {
-        let byte = *bytes.get(*at)?;
-        *at += 1;
-        Some(byte)
-    };
-    let mut byte = next()?;
-    let mut value = usize::from(byte & 0x7f);
-    while byte & 0x80 != 0 {
-        byte = next()?;
-        value = (value + 1).checked_mul(128)? | usize::from(byte & 0x7f);
-    }
-    Some(value)
 }

@@ -3,12 +3,13 @@
 //! Crash argument: results are staged under (task, claim) and become visible with the one fenced verb
 //! that completes the task. If its answer is lost, the done row tells whether it was this claim's.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use domesday_connector::Connector;
+use domesday_connector::{Connector, ReadAhead, Request};
 use domesday_content::Limits;
-use domesday_model::{FindingDraft, ObjectReport, ScanOptions};
+use domesday_model::{FindingDraft, ObjectKey, ObjectReport, ScanOptions};
 use domesday_scheduler::{
     CursorState, EnumCursor, ObjectDescriptor, ObjectError, ObjectSource, OpenObject, Packet, PacketHandle,
     PacketOptions, PacketTotals, ResultSink,
@@ -38,6 +39,7 @@ pub(super) async fn classify(
     let connector = worker.connector(&packet.datasource)?;
     let floor = packet.options.min_score;
     let objects = session.ask(&halt, || session.store().packet_objects(packet)).await?;
+    let (objects, carried) = carry_over(session, packet, objects, &halt).await?;
     let scanner = session.ask(&halt, || async {
         match worker.rules.scanner(session.store(), packet.rule_set, floor).await {
             Err(ControlError::Store(error)) => Err(error),
@@ -49,7 +51,8 @@ pub(super) async fn classify(
         return Err(PacketError::Stopped);
     }
     let (sink, mut results) = Sink::new();
-    let source = Arc::new(PacketSource { connector, objects, source_id: packet.datasource.id.0 });
+    let traces_origins = connector.traces_origins();
+    let source = Arc::new(PacketSource::new(connector, objects, packet.datasource.id.0));
     let options = packet_options(&packet.options);
     let in_core = InCore::new(session);
     let handle = worker.core.submit(Packet {
@@ -66,7 +69,12 @@ pub(super) async fn classify(
         batch: ResultBatch::default(),
         sequence: 0,
         findings: 0,
+        carried: carried.len() as u64,
+        untraced: traces_origins.then(BTreeSet::new),
     };
+    for results in carried {
+        staging.replay(results);
+    }
     let mut cancelled = false;
     let totals = loop {
         let message = tokio::select! {
@@ -98,8 +106,34 @@ pub(super) async fn classify(
     if let Some(failure) = totals.failure {
         return Err(PacketError::Retry(failure.to_string()));
     }
-    Progress::add(&worker.progress.objects_done, totals.objects);
+    Progress::add(&worker.progress.objects_done, totals.objects + staging.carried);
     staging.complete(&totals).await
+}
+
+/// Takes out the objects that have not changed since the last scan and had results in it, with those results.
+/// When the last scan is no longer in the book they are scanned like any other.
+async fn carry_over(
+    session: &Session,
+    packet: &WorkPacket,
+    mut objects: Vec<PacketObject>,
+    halt: &Stop,
+) -> Result<(Vec<PacketObject>, Vec<ResultBatch>), PacketError> {
+    let Some(base) = &packet.base else { return Ok((objects, Vec::new())) };
+    let carried: Vec<PacketObject> = objects.extract_if(.., |object| object.is_carried).collect();
+    if carried.is_empty() {
+        return Ok((objects, Vec::new()));
+    }
+    let keys: Vec<ObjectKey> = carried.iter().map(|object| object.key.clone()).collect();
+    let store = session.store();
+    let prior = session.ask(halt, || store.prior_results(base, keys.clone())).await?;
+    let mut results = Vec::with_capacity(carried.len());
+    for (object, prior) in carried.into_iter().zip(prior) {
+        match prior {
+            Some(prior) => results.push(prior),
+            None => objects.push(object),
+        }
+    }
+    Ok((objects, results))
 }
 
 /// Lets the scan core finish with a packet whose results nobody wants any more.
@@ -152,6 +186,10 @@ struct Staging<'a> {
     /// How many results were staged before the batch.
     sequence: u64,
     findings: u64,
+    /// Objects that were not read again.
+    carried: u64,
+    /// Objects with findings whose origin is to be looked up, for kinds of source that know it.
+    untraced: Option<BTreeSet<ObjectKey>>,
 }
 
 impl Staging<'_> {
@@ -161,6 +199,20 @@ impl Staging<'_> {
             && let Some(object) = self.source.objects.iter().find(|object| object.key == *key)
         {
             self.batch.versions.insert(key.clone(), object.marks);
+        }
+        self.extend(findings);
+    }
+
+    /// Adds what the last scan had found in an object that is still the same.
+    fn replay(&mut self, prior: ResultBatch) {
+        self.batch.versions.extend(prior.versions);
+        self.batch.objects.extend(prior.objects);
+        self.extend(prior.findings);
+    }
+
+    fn extend(&mut self, findings: Vec<FindingDraft>) {
+        if let Some(untraced) = &mut self.untraced {
+            untraced.extend(findings.iter().map(|finding| finding.location.key.clone()));
         }
         self.findings += findings.len() as u64;
         self.batch.findings.extend(findings);
@@ -179,12 +231,17 @@ impl Staging<'_> {
 
     async fn complete(self, totals: &PacketTotals) -> Result<(), PacketError> {
         let totals = TaskTotals {
-            objects: totals.objects,
+            objects: totals.objects + self.carried,
             nested: totals.nested_objects,
             bytes: totals.bytes_scanned,
         };
-        let completion =
-            Completion { claim: self.packet.claim, first_sequence: self.sequence, batch: self.batch, totals };
+        let completion = Completion {
+            claim: self.packet.claim,
+            first_sequence: self.sequence,
+            batch: self.batch,
+            totals,
+            untraced: self.untraced.unwrap_or_default().into_iter().collect(),
+        };
         self.session.completer.complete(completion).await?;
         let metrics = &self.session.worker.metrics;
         metrics.objects.add(totals.objects);
@@ -196,9 +253,23 @@ impl Staging<'_> {
 
 /// A packet's objects, as the scan core asks for them.
 pub(crate) struct PacketSource {
-    pub connector: Arc<dyn Connector>,
-    pub objects: Vec<PacketObject>,
-    pub source_id: i64,
+    connector: Arc<dyn Connector>,
+    /// For a source that is far away: its objects are on their way already.
+    ahead: Option<Box<dyn ReadAhead>>,
+    objects: Vec<PacketObject>,
+    source_id: i64,
+}
+
+impl PacketSource {
+    pub fn new(connector: Arc<dyn Connector>, objects: Vec<PacketObject>, source_id: i64) -> PacketSource {
+        let request = |object: &PacketObject| Request {
+            key: object.key.clone(),
+            size: object.size,
+            marks: object.marks,
+        };
+        let ahead = connector.read_ahead(&objects.iter().map(request).collect::<Vec<_>>());
+        PacketSource { connector, ahead, objects, source_id }
+    }
 }
 
 impl ObjectSource for PacketSource {
@@ -227,7 +298,10 @@ impl ObjectSource for PacketSource {
     }
 
     fn open(&self, object: &ObjectDescriptor) -> Result<OpenObject, ObjectError> {
-        self.connector.open(&object.path)
+        match &self.ahead {
+            Some(ahead) => ahead.open(object.object_id as usize),
+            None => self.connector.open(&object.path),
+        }
     }
 }
 

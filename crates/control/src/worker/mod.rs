@@ -11,6 +11,7 @@ mod enumerate;
 mod held;
 mod packet;
 mod session;
+mod trace;
 mod window;
 
 pub(crate) use classify::{PacketSource, packet_options};
@@ -116,7 +117,7 @@ impl Worker {
 
     fn limits(&self, task_type: TaskType) -> WindowLimits {
         match task_type {
-            TaskType::DiscoveryEnumerate => self.config.enumerators,
+            TaskType::DiscoveryEnumerate | TaskType::Tracing => self.config.enumerators,
             TaskType::Classification => self.config.packets,
         }
     }

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use domesday_connector::ConnectorError;
 use domesday_model::TaskType;
-use domesday_store::{Claim, GiveBack, StoreError, WorkPacket};
+use domesday_store::{Claim, GiveBack, Store, StoreError, WorkPacket};
 use tokio::task::JoinSet;
 
 use super::session::Session;
-use super::{classify, enumerate};
+use super::{classify, enumerate, trace};
 use crate::ControlError;
 use crate::stop::Stop;
 
@@ -27,6 +27,9 @@ pub(super) enum PacketError {
     /// The worker or the job stops; the task goes back as it was.
     #[error("stopped")]
     Stopped,
+    /// The source asks to be left alone for a while.
+    #[error("{detail}")]
+    Wait { after: Duration, detail: String },
     /// May work next time.
     #[error("{0}")]
     Retry(String),
@@ -37,9 +40,10 @@ pub(super) enum PacketError {
 
 impl From<ConnectorError> for PacketError {
     fn from(error: ConnectorError) -> PacketError {
-        match error.is_retryable() {
-            true => PacketError::Retry(error.to_string()),
-            false => PacketError::Permanent(error.to_string()),
+        match error {
+            ConnectorError::Wait { after, detail } => PacketError::Wait { after, detail },
+            error if error.is_retryable() => PacketError::Retry(error.to_string()),
+            error => PacketError::Permanent(error.to_string()),
         }
     }
 }
@@ -50,6 +54,7 @@ impl Session {
         let ran = match packet.task_type {
             TaskType::DiscoveryEnumerate => self.run_enumeration(&packet, halt.clone()).await,
             TaskType::Classification => self.run_classification(&packet, halt.clone()).await,
+            TaskType::Tracing => trace::trace(&self, &packet, halt.clone()).await,
         };
         let ended = match ran {
             Ok(()) => {
@@ -111,6 +116,7 @@ impl Session {
                 tracing::debug!(task_id = %claim.task, %error, "returned");
                 GiveBack::Returned
             }
+            PacketError::Wait { after, detail } => GiveBack::Wait { after, why: detail },
             PacketError::Permanent(error) => GiveBack::Failed { error },
             // What the book refuses of one task it may take of another; if not, it refuses this, too.
             PacketError::Store(error @ (StoreError::Refused(_) | StoreError::Damaged(_))) => {
@@ -176,20 +182,38 @@ impl Session {
                 metrics.tasks_returned.of(packet.task_type).add(1);
                 tracing::info!(%worker_id, %job_id, %task_id, "task returned");
             }
+            GiveBack::Wait { after, why } => {
+                metrics.tasks_returned.of(packet.task_type).add(1);
+                self.worker.progress.wait(*after);
+                tracing::warn!(%worker_id, %job_id, %task_id, why, ?after, "waiting for the source");
+                self.flow(packet.task_type).retried.store(true, Ordering::Relaxed);
+            }
             GiveBack::Retry { error, after } => {
                 metrics.tasks_retried.of(packet.task_type).add(1);
                 tracing::warn!(%worker_id, %job_id, %task_id, error, ?after, "task failed; to be tried again");
-                if packet.task_type == TaskType::Classification {
-                    self.classification.retried.store(true, Ordering::Relaxed);
-                } else {
-                    self.enumeration.retried.store(true, Ordering::Relaxed);
-                }
+                self.flow(packet.task_type).retried.store(true, Ordering::Relaxed);
             }
             GiveBack::Failed { error } => {
                 metrics.tasks_failed.of(packet.task_type).add(1);
                 tracing::error!(%worker_id, %job_id, %task_id, error, "task failed");
             }
         }
+    }
+}
+
+/// What became of a task that was to be completed. When the answer is lost, or the call is a repeated one whose
+/// first answer was, the done row tells whether it was this claim's.
+pub(super) async fn done_under(
+    store: &dyn Store,
+    claim: &Claim,
+    completed: Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    match completed {
+        Err(error @ (StoreError::CommitUnknown(_) | StoreError::LostClaim(_))) => {
+            let is_done = store.are_done(std::slice::from_ref(claim)).await?;
+            if is_done == [true] { Ok(()) } else { Err(error) }
+        }
+        completed => completed,
     }
 }
 

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use domesday_model::{ProcessId, TaskType};
-use domesday_store::{Process, Role, Store, StoreError};
+use domesday_store::{Process, Role, Store, StoreError, WorkPacket};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -130,9 +130,10 @@ impl Session {
         &self.worker.config
     }
 
-    fn flow(&self, task_type: TaskType) -> &Flow {
+    pub fn flow(&self, task_type: TaskType) -> &Flow {
         match task_type {
-            TaskType::DiscoveryEnumerate => &self.enumeration,
+            // Tracing comes after everything else, and seldom: it shares the room of listing.
+            TaskType::DiscoveryEnumerate | TaskType::Tracing => &self.enumeration,
             TaskType::Classification => &self.classification,
         }
     }
@@ -183,6 +184,15 @@ impl Session {
         served
     }
 
+    /// Tasks of one type; whoever lists also traces, when there is nothing to list.
+    async fn claim(&self, group: &str, task_type: TaskType, max: u32) -> Result<Vec<WorkPacket>, StoreError> {
+        let packets = self.store().claim_tasks(self.id, group, task_type, max).await?;
+        if packets.is_empty() && task_type == TaskType::DiscoveryEnumerate {
+            return self.store().claim_tasks(self.id, group, TaskType::Tracing, max).await;
+        }
+        Ok(packets)
+    }
+
     /// As many tasks at once as the window allows. The next claim is under way while packets run.
     async fn claim_and_run(
         self: &Arc<Self>,
@@ -199,14 +209,14 @@ impl Session {
             if room > 0 {
                 let asked_at = Instant::now();
                 let group = &self.config().node_group;
-                let claim = self.store().claim_tasks(self.id, group, task_type, room as u32);
+                let claim = self.claim(group, task_type, room as u32);
                 match self.held.unless_lost(claim).await {
                     Ok(packets) => {
                         outage.reset();
                         looks.brought(packets.len(), asked_at.elapsed());
                         flow.claimed(packets.len(), room, task_type);
-                        self.worker.metrics.tasks_claimed.of(task_type).add(packets.len() as u64);
                         for packet in packets {
+                            self.worker.metrics.tasks_claimed.of(packet.task_type).add(1);
                             running.spawn(Arc::clone(self).run_packet(packet));
                         }
                     }

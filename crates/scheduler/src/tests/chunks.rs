@@ -83,7 +83,8 @@ fn positions_and_decoding_are_told() {
     let [wide, packed] = &outcome.findings[..] else { panic!("two findings, not {:?}", outcome.findings) };
     assert_eq!(wide.position, Position { line: 2, column: 3 });
     assert_eq!((wide.span.start, wide.span.end), (2 + 2 * 6, 2 + 2 * 18));
-    assert_eq!((&*wide.decoding, &*packed.decoding), (&["utf-16le"][..], &["gzip"][..]));
+    assert_eq!(wide.decoding[..], ["utf-16le"]);
+    assert_eq!(packed.decoding[..], ["gzip"]);
     assert_eq!(packed.position, wide.position);
     assert_eq!(wide.fingerprint, packed.fingerprint);
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use domesday_model::{
     Category, Command, DatasourceSpec, FindingDraft, Fingerprint, JobConfiguration, JobStatus, Location,
-    MasterJobId, ObjectKey, ObjectReport, ObjectStatus, Position, ProcessId, Reason, RecordKind, RuleSetHash,
-    ScanOptions, Score, Span, TaskType, UnitRecord, VersionMarks,
+    MasterJobId, ObjectKey, ObjectReport, ObjectStatus, Origin, Position, ProcessId, Reason, RecordKind,
+    RuleSetHash, ScanOptions, Score, Span, TaskType, UnitRecord, VersionMarks,
 };
 
 use super::Harness;
@@ -168,7 +168,7 @@ impl Book {
 
 /// A classification task that is done, with the last of its results.
 pub(super) fn completion(claim: &Claim, first_sequence: u64, batch: ResultBatch) -> Completion {
-    Completion { claim: *claim, first_sequence, batch, totals: TaskTotals::default() }
+    Completion { claim: *claim, first_sequence, batch, totals: TaskTotals::default(), untraced: Vec::new() }
 }
 
 #[derive(PartialEq, Debug)]
@@ -228,6 +228,23 @@ impl Running {
         self.classification().await
     }
 
+    /// Finds something in each of these files, whose origin is to be looked up, and claims the task that does it.
+    pub async fn trace(&self, files: &[&str]) -> WorkPacket {
+        self.find_untraced(files).await;
+        assert_eq!(self.fan_out().await.tracing_tasks, 1);
+        self.claim_by(self.worker, TaskType::Tracing).await.expect("a tracing task is pending")
+    }
+
+    /// The same, without the task.
+    pub async fn find_untraced(&self, files: &[&str]) {
+        let packet = self.classify(files).await;
+        let found = findings(files.iter().map(|file| finding(file, "r")).collect());
+        let untraced = files.iter().map(|file| key(file)).collect();
+        let done = Completion { untraced, ..completion(&packet.claim, 0, found) };
+        let answers = self.store().complete_classifications(vec![done]).await.unwrap();
+        assert!(matches!(answers[..], [Ok(())]), "{answers:?}");
+    }
+
     /// Completes a classification task that found nothing.
     pub async fn complete(&self, packet: &WorkPacket) {
         self.book.complete(&packet.claim, 0, ResultBatch::default()).await.unwrap();
@@ -261,14 +278,27 @@ impl Running {
 /// A request; one source in the main group unless said otherwise.
 #[derive(Clone)]
 pub(super) struct JobBuilder {
-    sources: Vec<DatasourceSpec>,
-    request_key: [u8; 16],
-    description: String,
+    pub sources: Vec<DatasourceSpec>,
+    pub request_key: [u8; 16],
+    pub description: String,
+    pub rules: RuleSetHash,
+    pub options: ScanOptions,
+    pub engine_version: u32,
+    pub incremental: bool,
 }
 
 /// A job with one data source of this name.
 pub(super) fn job(source: &str) -> JobBuilder {
-    JobBuilder { sources: Vec::new(), request_key: [1; 16], description: "a job".to_owned() }.source(source)
+    let builder = JobBuilder {
+        sources: Vec::new(),
+        request_key: [1; 16],
+        description: "a job".to_owned(),
+        rules: RULES,
+        options: ScanOptions::default(),
+        engine_version: 1,
+        incremental: false,
+    };
+    builder.source(source)
 }
 
 impl JobBuilder {
@@ -313,9 +343,11 @@ impl JobBuilder {
             priority: 0,
             configuration: JobConfiguration {
                 datasources: self.sources,
-                rule_set: RULES.to_string(),
-                options: ScanOptions::default(),
+                rule_set: self.rules.to_string(),
+                options: self.options,
                 fingerprint_key: KEY.into(),
+                engine_version: self.engine_version,
+                incremental: self.incremental,
             },
         }
     }
@@ -326,7 +358,7 @@ pub(super) fn key(text: &str) -> ObjectKey {
 }
 
 fn record(kind: RecordKind, name: &str, size: u64, reason: Option<Reason>) -> UnitRecord {
-    let marks = VersionMarks { mtime_ns: 1, ctime_ns: 2, inode: u64::MAX };
+    let marks = VersionMarks { mtime_ns: 1, ctime_ns: 2, inode: u64::MAX, tag: None };
     UnitRecord { kind, name: name.as_bytes().to_vec(), size, marks, reason }
 }
 
@@ -355,15 +387,15 @@ pub(super) fn files(prefix: &str, count: usize) -> Vec<UnitRecord> {
 }
 
 pub(super) fn listed(container: &str, records: Vec<UnitRecord>) -> UnitListing {
-    UnitListing { key: key(container), outcome: UnitOutcome::Listed(records) }
+    UnitListing::whole(key(container), records)
 }
 
 pub(super) fn failed(container: &str, reason: Reason, detail: &str) -> UnitListing {
-    UnitListing { key: key(container), outcome: UnitOutcome::Failed { reason, detail: detail.to_owned() } }
+    UnitListing::failed(key(container), 0, reason, detail)
 }
 
 pub(super) fn batch(container: &str, first_sequence: i64, records: Vec<UnitRecord>) -> StageBatch {
-    StageBatch { key: key(container), first_sequence, records, resume_point: None }
+    StageBatch { key: key(container), first_sequence, records, targets: Vec::new() }
 }
 
 /// A finding of rule `rule` in `object`; the value is told by both.
@@ -378,13 +410,24 @@ pub(super) fn finding(object: &str, rule: &str) -> FindingDraft {
         preview: "ab****z".to_owned(),
         span: Span { start: 4, end: 24 },
         position: Position { line: 2, column: 3 },
-        decoding: Arc::from(["gzip", "utf-16le"]),
+        decoding: Arc::from(["gzip".into(), "utf-16le".into()]),
     }
 }
 
 pub(super) fn report(object: &str, status: ObjectStatus, reason: Option<Reason>) -> ObjectReport {
     let location = Location { key: key(object), nested: Vec::new() };
     ObjectReport { location, status, reason, detail: format!("about {object}"), overflow: 0 }
+}
+
+/// Where something came from; `commit` tells one from another.
+pub(super) fn origin(commit: &str) -> Origin {
+    Origin {
+        path: Some(ObjectKey::new(*b"src/\xff\0")),
+        commit: commit.to_owned(),
+        author: "A <a@host>".to_owned(),
+        time_ms: -5,
+        is_abandoned: true,
+    }
 }
 
 pub(super) fn findings(findings: Vec<FindingDraft>) -> ResultBatch {

@@ -6,7 +6,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use domesday_model::{Command, UnitId};
+use domesday_model::{Command, TaskType, UnitId};
 
 use super::book::*;
 use super::cases;
@@ -25,6 +25,9 @@ cases![
     returning_is_fenced,
     retrying_is_fenced,
     failing_is_fenced,
+    untraced_is_fenced,
+    save_origins_is_fenced,
+    complete_tracing_is_fenced,
 ];
 
 /// How a claim is lost.
@@ -49,45 +52,59 @@ type Write =
 struct Held {
     running: Running,
     claim: Claim,
-    /// The staging unit of an enumeration task; of a classification task, a unit of no importance.
+    /// The staging unit of an enumeration task; of another, a unit of no importance.
     unit: UnitId,
-    classification: bool,
+    task_type: TaskType,
 }
 
 impl Held {
+    async fn task(book: &Book, task_type: TaskType, group: &str) -> Held {
+        match task_type {
+            TaskType::DiscoveryEnumerate => Held::enumeration(book, group).await,
+            TaskType::Classification => Held::classification(book, group).await,
+            TaskType::Tracing => Held::tracing(book, group).await,
+        }
+    }
+
     async fn enumeration(book: &Book, group: &str) -> Held {
         let running = book.running(job(group).group(group)).await;
         let claim = running.enumeration().await.claim;
         let unit = book.store().stage_unit(&claim, batch("", 0, files("f", 2))).await.unwrap();
-        Held { running, claim, unit, classification: false }
+        Held { running, claim, unit, task_type: TaskType::DiscoveryEnumerate }
     }
 
     async fn classification(book: &Book, group: &str) -> Held {
         let running = book.running(job(group).group(group)).await;
         let claim = running.classify(&["f"]).await.claim;
         book.store().stage_results(&claim, 0, findings(vec![finding("f", "r")])).await.unwrap();
-        Held { running, claim, unit: UnitId(1), classification: true }
+        Held { running, claim, unit: UnitId(1), task_type: TaskType::Classification }
+    }
+
+    async fn tracing(book: &Book, group: &str) -> Held {
+        let running = book.running(job(group).group(group)).await;
+        let claim = running.trace(&["f"]).await.claim;
+        Held { running, claim, unit: UnitId(1), task_type: TaskType::Tracing }
     }
 
     /// Completes the task under `claim`, which has it.
     async fn complete(&self, claim: &Claim) {
         let store = self.running.store();
-        if self.classification {
-            let results = findings(vec![finding("f", "r")]);
-            store.stage_results(claim, 0, results).await.unwrap();
-            self.running.book.complete(claim, 1, ResultBatch::default()).await.unwrap();
-        } else {
-            store.commit_staged(claim, self.unit).await.unwrap();
-            store.complete_enumeration(claim, Vec::new()).await.unwrap();
+        match self.task_type {
+            TaskType::DiscoveryEnumerate => {
+                store.commit_staged(claim, self.unit).await.unwrap();
+                store.complete_enumeration(claim, Vec::new()).await.unwrap();
+            }
+            TaskType::Classification => {
+                let results = findings(vec![finding("f", "r")]);
+                store.stage_results(claim, 0, results).await.unwrap();
+                self.running.book.complete(claim, 1, ResultBatch::default()).await.unwrap();
+            }
+            TaskType::Tracing => store.complete_tracing(claim).await.unwrap(),
         }
     }
 
     async fn claim_again(&self) -> Claim {
-        let again = if self.classification {
-            self.running.classification().await
-        } else {
-            self.running.enumeration().await
-        };
+        let again = self.running.claim_by(self.running.worker, self.task_type).await.expect("it is pending");
         assert_eq!(again.claim.task, self.claim.task);
         again.claim
     }
@@ -116,13 +133,10 @@ impl Held {
 }
 
 /// After every kind of loss `write` is refused, changes nothing, and disturbs no new holder.
-async fn refused(book: &Book, classification: bool, write: Write) {
+async fn refused(book: &Book, task_type: TaskType, write: Write) {
     for loss in LOSSES {
         let group = format!("{loss:?}");
-        let mut held = match classification {
-            true => Held::classification(book, &group).await,
-            false => Held::enumeration(book, &group).await,
-        };
+        let mut held = Held::task(book, task_type, &group).await;
         let holder = held.lose(loss).await;
         let master = held.running.master;
         let before = book.view(master, &held.claim).await;
@@ -140,61 +154,60 @@ async fn refused(book: &Book, classification: bool, write: Write) {
             assert!(!book.is_done(&held.claim).await);
         }
     }
-    accepted_while_pausing(book, classification, write).await;
+    accepted_while_pausing(book, task_type, write).await;
 }
 
 /// A pausing job lets its tasks come to their end.
-async fn accepted_while_pausing(book: &Book, classification: bool, write: Write) {
-    let mut held = match classification {
-        true => Held::classification(book, "pausing").await,
-        false => Held::enumeration(book, "pausing").await,
-    };
+async fn accepted_while_pausing(book: &Book, task_type: TaskType, write: Write) {
+    let mut held = Held::task(book, task_type, "pausing").await;
     held.running.execute(Command::Pause).await;
     write(book.store(), held.claim, held.unit).await.expect("a pausing job accepts");
 }
 
 async fn commit_units_is_fenced(book: Book) {
-    refused(&book, false, |store, claim, _| {
+    refused(&book, TaskType::DiscoveryEnumerate, |store, claim, _| {
         Box::pin(async move { store.commit_units(&claim, vec![listed("late", files("late", 3))]).await })
     })
     .await;
 }
 
 async fn stage_unit_is_fenced(book: Book) {
-    refused(&book, false, |store, claim, _| {
+    refused(&book, TaskType::DiscoveryEnumerate, |store, claim, _| {
         Box::pin(async move { store.stage_unit(&claim, batch("", 2, files("late", 3))).await.map(|_| ()) })
     })
     .await;
 }
 
 async fn clear_unit_is_fenced(book: Book) {
-    refused(&book, false, |store, claim, unit| Box::pin(async move { store.clear_unit(&claim, unit).await }))
-        .await;
+    refused(&book, TaskType::DiscoveryEnumerate, |store, claim, unit| {
+        Box::pin(async move { store.clear_unit(&claim, unit).await })
+    })
+    .await;
 }
 
 async fn commit_staged_is_fenced(book: Book) {
-    refused(&book, false, |store, claim, unit| {
+    refused(&book, TaskType::DiscoveryEnumerate, |store, claim, unit| {
         Box::pin(async move { store.commit_staged(&claim, unit).await })
     })
     .await;
 }
 
 async fn complete_enumeration_is_fenced(book: Book) {
-    refused(&book, false, |store, claim, _| {
+    refused(&book, TaskType::DiscoveryEnumerate, |store, claim, _| {
         Box::pin(async move { store.complete_enumeration(&claim, vec![listed("", files("late", 3))]).await })
     })
     .await;
 }
 
 async fn stage_results_is_fenced(book: Book) {
-    refused(&book, true, |store, claim, _| {
+    refused(&book, TaskType::Classification, |store, claim, _| {
         Box::pin(async move { store.stage_results(&claim, 1, findings(vec![finding("f", "late")])).await })
     })
     .await;
 }
 
 async fn complete_classifications_is_fenced(book: Book) {
-    refused(&book, true, |store, claim, _| {
+    refused(&book, TaskType::Classification, |store, claim, _| {
         Box::pin(async move {
             let late = findings(vec![finding("f", "late")]);
             let answers = store.complete_classifications(vec![completion(&claim, 1, late)]).await?;
@@ -205,14 +218,14 @@ async fn complete_classifications_is_fenced(book: Book) {
 }
 
 async fn returning_is_fenced(book: Book) {
-    refused(&book, false, |store, claim, _| {
+    refused(&book, TaskType::DiscoveryEnumerate, |store, claim, _| {
         Box::pin(async move { store.give_back(&claim, GiveBack::Returned).await })
     })
     .await;
 }
 
 async fn retrying_is_fenced(book: Book) {
-    refused(&book, true, |store, claim, _| {
+    refused(&book, TaskType::Classification, |store, claim, _| {
         Box::pin(async move {
             let retry = GiveBack::Retry { error: "too late".to_owned(), after: LEASE };
             store.give_back(&claim, retry).await
@@ -222,10 +235,31 @@ async fn retrying_is_fenced(book: Book) {
 }
 
 async fn failing_is_fenced(book: Book) {
-    refused(&book, true, |store, claim, _| {
+    refused(&book, TaskType::Classification, |store, claim, _| {
         Box::pin(
             async move { store.give_back(&claim, GiveBack::Failed { error: "too late".to_owned() }).await },
         )
+    })
+    .await;
+}
+
+async fn untraced_is_fenced(book: Book) {
+    refused(&book, TaskType::Tracing, |store, claim, _| {
+        Box::pin(async move { store.untraced(&claim, 1).await.map(|_| ()) })
+    })
+    .await;
+}
+
+async fn save_origins_is_fenced(book: Book) {
+    refused(&book, TaskType::Tracing, |store, claim, _| {
+        Box::pin(async move { store.save_origins(&claim, vec![(key("f"), Some(origin("late")))]).await })
+    })
+    .await;
+}
+
+async fn complete_tracing_is_fenced(book: Book) {
+    refused(&book, TaskType::Tracing, |store, claim, _| {
+        Box::pin(async move { store.complete_tracing(&claim).await })
     })
     .await;
 }

@@ -16,18 +16,24 @@ use crate::verbs::Store;
 mod book;
 mod runner;
 
+pub mod batches;
 pub mod commands;
 pub mod datasources;
 pub mod events;
 pub mod fan_out;
 pub mod fence;
+pub mod incremental;
 pub mod jobs;
 pub mod lost_answers;
 pub mod operations;
+pub mod origins;
+pub mod pages;
+pub mod prior;
 pub mod prune;
 pub mod reaper;
 pub mod results;
 pub mod sessions;
+pub mod targets;
 pub mod tasks;
 pub mod templates;
 pub mod units;
@@ -69,6 +75,12 @@ pub const THEMES: &[(&str, &[Case])] = &[
     ("templates", templates::CASES),
     ("operations", operations::CASES),
     ("prune", prune::CASES),
+    ("pages", pages::CASES),
+    ("targets", targets::CASES),
+    ("batches", batches::CASES),
+    ("origins", origins::CASES),
+    ("incremental", incremental::CASES),
+    ("prior", prior::CASES),
 ];
 
 /// Lists a theme's cases under the names of their functions.

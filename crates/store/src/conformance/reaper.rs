@@ -183,7 +183,7 @@ async fn halves_cover_the_whole_and_skip_what_was_committed(book: Book) {
         for container in store.packet_containers(&half).await.unwrap() {
             if done.iter().all(|unit| unit.key != container || unit.status != UnitStatus::Committed) {
                 assert!(listed_by_halves.insert(container.clone()), "each container is in one half");
-                let unit = UnitListing { key: container, outcome: UnitOutcome::Listed(files("g", 1)) };
+                let unit = UnitListing::whole(container, files("g", 1));
                 store.commit_units(&half.claim, vec![unit]).await.unwrap();
             }
         }
@@ -217,12 +217,7 @@ async fn a_task_that_makes_progress_is_never_given_up(book: Book) {
     let mut running = book.running(job("a")).await;
     for sequence in 0..12 {
         let packet = running.enumeration().await;
-        let batch = StageBatch {
-            key: key(""),
-            first_sequence: sequence,
-            records: vec![file(&format!("f{sequence}"))],
-            resume_point: None,
-        };
+        let batch = batch("", sequence, vec![file(&format!("f{sequence}"))]);
         book.store().stage_unit(&packet.claim, batch).await.unwrap();
         assert_eq!(running.abandon().await, RETURNED);
     }

@@ -402,6 +402,7 @@ async fn the_summary_adds_up(book: Book) {
     assert_eq!(
         summary,
         JobSummary {
+            objects_unchanged: 0,
             objects_listed: 2,
             bytes_listed: 2 * FILE_SIZE,
             units: 1,

@@ -138,11 +138,10 @@ async fn a_repeated_batch_is_harmless(book: Book) {
     for _ in 0..2 {
         let first = batch("", 0, vec![file("a"), skipped("s", Reason::Excluded)]);
         unit = Some(store.stage_unit(&packet.claim, first).await.unwrap());
-        let second = StageBatch { resume_point: Some("next".to_owned()), ..batch("", 2, vec![file("b")]) };
-        store.stage_unit(&packet.claim, second).await.unwrap();
+        store.stage_unit(&packet.claim, batch("", 2, vec![file("b")])).await.unwrap();
     }
     let units = store.task_units(&packet.claim).await.unwrap();
-    assert_eq!((units[0].records, units[0].resume_point.as_deref()), (3, Some("next")));
+    assert_eq!((units[0].records, units[0].page), (3, 0));
     store.commit_staged(&packet.claim, unit.unwrap()).await.unwrap();
     let summary = store.summary(running.master).await.unwrap();
     assert_eq!((summary.objects_listed, summary.skipped), (2, vec![(Reason::Excluded, 1)]));
@@ -176,8 +175,7 @@ async fn what_is_staged_tells_where_to_resume(book: Book) {
     let packet = running.enumeration().await;
     let store = book.store();
     store.commit_units(&packet.claim, vec![listed("done", vec![])]).await.unwrap();
-    let cursor = StageBatch { resume_point: Some("page 2".to_owned()), ..batch("half", 0, files("f", 2)) };
-    store.stage_unit(&packet.claim, cursor).await.unwrap();
+    store.stage_unit(&packet.claim, batch("half", 0, files("f", 2))).await.unwrap();
     running.abandon().await;
     let again = running.enumeration().await;
     assert_eq!(again.claim.task, packet.claim.task);
@@ -186,7 +184,6 @@ async fn what_is_staged_tells_where_to_resume(book: Book) {
     assert_eq!((&done.key, done.status), (&key("done"), UnitStatus::Committed));
     let half = &units[1];
     assert_eq!((&half.key, half.status, half.records), (&key("half"), UnitStatus::Staging, 2));
-    assert_eq!(half.resume_point.as_deref(), Some("page 2"));
     let mut hashes = store.staged_hashes(half.unit, 0..=255).await.unwrap();
     let mut expected = [ObjectKey::hash128(b"f0"), ObjectKey::hash128(b"f1")];
     hashes.sort_unstable();
@@ -296,9 +293,10 @@ async fn names_need_not_be_text(book: Book) {
     assert_eq!(book.store().packet_containers(&packet).await.unwrap(), std::slice::from_ref(&odd));
     let mut inside = file("");
     inside.name = b"\x80".to_vec();
-    let unit = UnitListing { key: odd.clone(), outcome: UnitOutcome::Listed(vec![inside.clone()]) };
+    let unit = UnitListing::whole(odd.clone(), vec![inside.clone()]);
     book.store().commit_units(&packet.claim, vec![unit]).await.unwrap();
     running.fan_out().await;
     let objects = book.store().packet_objects(&running.classification().await).await.unwrap();
-    assert_eq!(objects, [PacketObject { key: odd.join(b"\x80"), size: inside.size, marks: inside.marks }]);
+    let object = PacketObject::unlisted(odd.join(b"\x80"));
+    assert_eq!(objects, [PacketObject { size: inside.size, marks: inside.marks, ..object }]);
 }

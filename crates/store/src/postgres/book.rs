@@ -14,6 +14,8 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     Migration { name: "findings", sql: include_str!("migrations/0003_findings.sql") },
     Migration { name: "events", sql: include_str!("migrations/0004_events.sql") },
     Migration { name: "fleet", sql: include_str!("migrations/0005_fleet.sql") },
+    Migration { name: "pages_and_bases", sql: include_str!("migrations/0006_pages_and_bases.sql") },
+    Migration { name: "targets_and_origins", sql: include_str!("migrations/0007_targets_and_origins.sql") },
 ];
 
 /// Oldest server whose SQL this is written in.

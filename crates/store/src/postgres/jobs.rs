@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use domesday_model::{
     Command, DatasourceId, DatasourceSpec, EnumerationSessionId, JobConfiguration, JobId, JobStatus,
-    MasterJobId, ProcessId,
+    MasterJobId, ProcessId, SessionStatus,
 };
 use serde_json::json;
 use tokio_postgres::Row;
@@ -12,10 +12,12 @@ use tokio_postgres::Row;
 use super::pool::Call;
 use super::rows::{column, get, only, text, wide};
 use super::transaction::{Tx, params};
-use super::{Result, results, tasks};
+use super::{Result, results, targets, tasks};
+use crate::base::scan_key;
 use crate::decide::{self, ChildJob, Executed, NewTask};
 use crate::error::StoreError;
 use crate::statement::statement;
+use crate::targets::Known;
 use crate::types::*;
 use crate::values::{self, millis, to_json};
 
@@ -270,34 +272,64 @@ fn close(tx: &mut Tx<'_>, job: JobId) {
 
 // ── sessions ───────────────────────────────────────────────────────────────────────────────────────
 
-pub(super) async fn start_sessions(tx: &mut Tx<'_>, lease: &JobLease) -> Result<u64> {
+/// Of all data sources of the job, or only of one.
+pub(super) async fn start_sessions(tx: &mut Tx<'_>, lease: &JobLease, only: Option<&str>) -> Result<u64> {
     const SESSIONS: &str = statement(ENUMERATION, "insert_sessions");
     const RESUME: &str = statement(ENUMERATION, "resume_stopped_sessions");
     let job = fence(tx, lease).await?;
     if job.owned.status != JobStatus::Running {
         return Ok(0);
     }
-    tx.run(RESUME, params![lease.job.0]);
-    let sources: &[DatasourceSpec] = &job.configuration.datasources;
+    tx.run(RESUME, params![lease.job.0, only.map(str::to_owned)]);
+    let sources: Vec<&DatasourceSpec> = job
+        .configuration
+        .datasources
+        .iter()
+        .filter(|source| only.is_none_or(|name| source.name == name))
+        .collect();
+    let scan_keys = sources.iter().map(|source| Ok(scan_key(&job.configuration, source)?.to_vec()));
+    let scan_keys = scan_keys.collect::<Result<Vec<_>>>()?;
     let rows = tx
         .query(
             SESSIONS,
             params![
                 lease.job.0,
-                column(sources, |source| source.name.clone()),
-                column(sources, |source| source.kind.clone()),
-                column(sources, |source| source.configuration.to_string()),
+                column(&sources, |source| source.name.clone()),
+                column(&sources, |source| source.kind.clone()),
+                column(&sources, |source| source.configuration.to_string()),
+                scan_keys,
+                job.configuration.incremental,
             ],
         )
         .await?;
     let mut sessions = rows
         .iter()
-        .map(|row| Ok((EnumerationSessionId(get(row, 0)?), DatasourceId(get(row, 1)?))))
+        .map(|row| {
+            let known = Known::datasource(get(row, 1)?, get(row, 2)?, get(row, 3)?);
+            Ok((EnumerationSessionId(get(row, 0)?), known))
+        })
         .collect::<Result<Vec<_>>>()?;
-    sessions.sort_unstable();
-    let roots = column(&sessions, |(session, source)| NewTask::root(lease.job, *source, *session));
+    sessions.sort_unstable_by_key(|(session, _)| *session);
+    let root =
+        |(session, known): &(_, Known)| NewTask::root(lease.job, DatasourceId(known.target_id), *session);
+    let roots = column(&sessions, root);
     tasks::insert(tx, &roots)?;
+    targets::put(tx, lease.job, &sessions);
     Ok(roots.len() as u64)
+}
+
+pub(super) async fn open_session(
+    tx: &mut Tx<'_>,
+    lease: &JobLease,
+    datasource: &str,
+) -> Result<EnumerationSessionId> {
+    const SESSION: &str = statement(ENUMERATION, "session_of_datasource");
+    start_sessions(tx, lease, Some(datasource)).await?;
+    let rows = tx.query(SESSION, params![lease.job.0, datasource.to_owned()]).await?;
+    match rows.first() {
+        Some(row) => Ok(EnumerationSessionId(get(row, 0)?)),
+        None => Err(StoreError::Missing { kind: "session of data source", name: datasource.to_owned() }),
+    }
 }
 
 /// Ends the sessions of which nothing is left to enumerate.
@@ -306,8 +338,11 @@ fn end_sessions(tx: &mut Tx<'_>, job: JobId, ended: &[Row]) -> Result<()> {
     for row in ended {
         let (session, from): (i64, &str) = (get(row, 0)?, get(row, 1)?);
         let from = values::session_status(from)?;
-        let (status, reason) = decide::session_outcome(from, get(row, 2)?, get(row, 3)?)?;
+        let (status, reason) = decide::session_outcome(from, get(row, 2)?, get(row, 3)?, get(row, 4)?)?;
         tx.run(END, params![session, status.as_str(), reason]);
+        if status != SessionStatus::Failed {
+            targets::note_scan(tx, job, session);
+        }
         let payload = json!({ "session": session, "status": status.as_str() });
         results::event(tx, job, "SessionEnded", &payload);
     }

@@ -9,18 +9,22 @@
 //! for whatever the server is still doing. `synchronous_commit` is left to the server: turned off there, a
 //! crash of the server may roll the book back to a slightly earlier consistent state, and work is redone.
 
+mod base;
 mod book;
 mod config;
 mod datasources;
 mod error;
 mod jobs;
 mod operations;
+mod origins;
 mod pool;
 mod prune;
 mod reports;
 mod results;
 mod retry;
 mod rows;
+mod sessions;
+mod targets;
 mod tasks;
 mod templates;
 mod tls;

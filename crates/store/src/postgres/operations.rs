@@ -46,6 +46,8 @@ fn child_job(row: &Row) -> Result<ChildJobState> {
             tasks_done: unsigned(row, 17)?,
             tasks_failed: unsigned(row, 18)?,
             listing_done: get(row, 19)?,
+            objects_unchanged: unsigned(row, 20)?,
+            waiting_until_ms: get(row, 21)?,
         },
     })
 }
@@ -58,6 +60,8 @@ pub(super) fn tasks_params(id: Option<TaskId>, filter: &TaskFilter, max: u32) ->
         filter.status.map(|status| status.as_str()),
         filter.task_type.map(|task_type| task_type.as_str()),
         i64::from(max),
+        filter.session.map(|session| session.0),
+        filter.after.map_or(0, |task| task.0),
     ]
 }
 

@@ -134,8 +134,12 @@ async fn prune_job(budget: &mut Budget<'_, '_>, job: i64) -> Result<bool> {
     const UNITS: &str = statement(FILE, "units_to_prune");
     const OF_UNITS: [&str; 3] =
         [statement(FILE, "prune_records"), statement(FILE, "prune_skips"), statement(FILE, "prune_units")];
-    const BATCHES: &str = statement(FILE, "prune_batches");
-    const SESSIONS: &str = statement(FILE, "prune_sessions");
+    const SESSIONS: [&str; 4] = [
+        statement(FILE, "prune_links"),
+        statement(FILE, "prune_untraced"),
+        statement(FILE, "prune_batches"),
+        statement(FILE, "prune_sessions"),
+    ];
     const TASKS: &str = statement(FILE, "tasks_to_prune");
     const OF_TASKS: [&str; 3] = [
         statement(FILE, "prune_staged_findings"),
@@ -150,7 +154,7 @@ async fn prune_job(budget: &mut Budget<'_, '_>, job: i64) -> Result<bool> {
     if !prune_parents(budget, job, UNITS, OF_UNITS).await? {
         return Ok(false);
     }
-    for sql in [BATCHES, SESSIONS] {
+    for sql in SESSIONS {
         if !budget.delete(sql, Box::new(job)).await? {
             return Ok(false);
         }

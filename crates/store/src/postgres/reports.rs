@@ -8,6 +8,7 @@ use tokio_postgres::Row;
 
 use super::Result;
 use super::error::store_error;
+use super::origins::origin_from;
 use super::pool::{Call, Loan, Pool};
 use super::results::FILE;
 use super::rows::{get, only, unsigned, wide};
@@ -39,6 +40,7 @@ pub(super) async fn summary(tx: &mut Tx<'_>, master: MasterJobId) -> Result<JobS
         units: unsigned(units, 0)?,
         objects_listed: unsigned(units, 1)?,
         bytes_listed: unsigned(units, 2)?,
+        objects_unchanged: unsigned(units, 3)?,
         objects_done: unsigned(tasks, 0)?,
         nested_done: unsigned(tasks, 1)?,
         bytes_done: unsigned(tasks, 2)?,
@@ -119,6 +121,7 @@ fn occurrence(row: &Row) -> Result<Occurrence> {
         span: Span { start: unsigned(row, 10)?, end: unsigned(row, 11)? },
         position: Position { line: unsigned(row, 12)?, column: unsigned(row, 13)? },
         decoding: decoding_steps(get(row, 14)?),
+        origin: origin_from(row, 15)?,
     })
 }
 

@@ -8,7 +8,7 @@ use super::jobs::ENUMERATION;
 use super::pool::{Call, Param};
 use super::rows::{column, get, text};
 use super::transaction::{Tx, params};
-use super::{Result, tasks};
+use super::{Result, origins, tasks};
 use crate::decide::first_of_claims;
 use crate::error::StoreError;
 use crate::staged::{Staged, StagedFinding, StagedObject, staged};
@@ -115,8 +115,9 @@ pub(super) async fn complete(tx: &mut Tx<'_>, completions: &[Completion]) -> Res
     tx.wakes_everyone();
     let asked = first_of_claims(completions);
     let call = tasks::complete_call(tx, &asked);
-    let no_results =
-        completions.iter().all(|completion| completion.first_sequence == 0 && completion.batch.is_empty());
+    let no_results = completions.iter().all(|completion| {
+        completion.first_sequence == 0 && completion.batch.is_empty() && completion.untraced.is_empty()
+    });
     let [rows] = match no_results {
         true => tx.query_last([call]).await?,
         false => tx.query_all([call]).await?,
@@ -139,6 +140,10 @@ pub(super) async fn complete(tx: &mut Tx<'_>, completions: &[Completion]) -> Res
     }
     if !no_results && !done.is_empty() {
         publish(tx, &done);
+        let untraced = done.iter().flat_map(|Done { completion, .. }| {
+            completion.untraced.iter().map(|key| (completion.claim.task, key))
+        });
+        origins::ask(tx, untraced);
     }
     Ok(answers)
 }
@@ -164,12 +169,13 @@ fn publish(tx: &mut Tx<'_>, done: &[Done<'_>]) {
         ]
     };
     let staged = done.iter().any(|done| done.completion.first_sequence > 0);
+    // What is said of objects first: one with findings needs a row only if it has none.
+    if staged || !objects.is_empty() {
+        tx.run(OBJECTS, with(with(tasks(), params![objects_of]), object_columns(&objects)));
+    }
     if staged || !findings.is_empty() {
         let of = params![column(done, |done| done.datasource.0), findings_of];
         tx.run(FINDINGS, with(with(tasks(), of), finding_columns(&findings)));
-    }
-    if staged || !objects.is_empty() {
-        tx.run(OBJECTS, with(with(tasks(), params![objects_of]), object_columns(&objects)));
     }
 }
 

@@ -79,7 +79,7 @@ async fn retry_job(tx: &mut Tx<'_>, job: JobId, task: Option<TaskId>) -> Result<
     let (mut ids, mut whole, mut sessions) = (Vec::new(), Vec::new(), Vec::new());
     for task in &failed {
         ids.push(task.id);
-        if task.task_type == TaskType::Classification {
+        if task.task_type != TaskType::DiscoveryEnumerate {
             continue;
         }
         sessions.push(task.session);

@@ -17,6 +17,12 @@ pub(super) fn wide(row: &Row, column: usize) -> Result<[u8; 16]> {
     get::<&[u8]>(row, column)?.try_into().map_err(|_| damaged("id"))
 }
 
+/// A column of 128 bits that may be empty.
+pub(super) fn tag(row: &Row, column: usize) -> Result<Option<[u8; 16]>> {
+    let tag: Option<&[u8]> = get(row, column)?;
+    tag.map(|tag| tag.try_into().map_err(|_| damaged("version tag"))).transpose()
+}
+
 pub(super) fn unsigned(row: &Row, column: usize) -> Result<u64> {
     get::<i64>(row, column).map(i64::cast_unsigned)
 }

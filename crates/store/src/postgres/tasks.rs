@@ -8,13 +8,18 @@ use domesday_model::{
 };
 use tokio_postgres::Row;
 
+use super::jobs::ENUMERATION;
 use super::pool::{Call, Param};
-use super::rows::{column, get, only, text, unsigned};
+use super::rows::{column, get, only, tag, text, unsigned};
 use super::transaction::{Tx, params};
-use super::{Result, results, units};
-use crate::decide::{Abandoned, Claimed, Failures, Fate, FencedTask, NewTask, failures, fates, record_kind};
+use super::{Result, base, origins, results, units};
+use crate::decide::{
+    Abandoned, CONTAINERS, Claimed, Failures, Fate, FencedTask, NewTask, RecordKinds, failures, fates,
+    record_kinds,
+};
 use crate::error::StoreError;
 use crate::statement::statement;
+use crate::totals::Batch;
 use crate::types::*;
 use crate::values::{self, millis, to_json};
 
@@ -127,7 +132,7 @@ pub(super) async fn claim(
     Ok(packets)
 }
 
-/// Columns: id, claim_id, job_id, session_id, type, payload, failures, datasource_id.
+/// Columns as in the statement `claim_tasks`.
 fn claimed(row: &Row) -> Result<Claimed> {
     Ok(Claimed {
         claim: Claim { task: TaskId(get(row, 0)?), claim: ClaimId(get(row, 1)?) },
@@ -137,6 +142,7 @@ fn claimed(row: &Row) -> Result<Claimed> {
         payload: values::payload(get(row, 5)?)?,
         failures: u32::try_from(get::<i64>(row, 6)?).unwrap_or(u32::MAX),
         datasource: DatasourceId(get(row, 7)?),
+        base: base::base(row, 10)?,
     })
 }
 
@@ -146,33 +152,40 @@ pub(super) enum Covered {
     Records(Vec<Param>),
 }
 
-pub(super) fn covered(payload: &TaskPayload, kind: RecordKind) -> Covered {
+pub(super) fn covered(payload: &TaskPayload, kinds: RecordKinds) -> Covered {
+    let [first, second] = kinds.map(|kind| kind.code() as i16);
     match payload {
-        TaskPayload::PathsToScan(paths) => Covered::Objects(column(paths, |key: &ObjectKey| PacketObject {
-            key: key.clone(),
-            size: 0,
-            marks: VersionMarks::default(),
-        })),
+        TaskPayload::PathsToScan(paths) => {
+            Covered::Objects(paths.iter().cloned().map(PacketObject::unlisted).collect())
+        }
+        TaskPayload::UntracedObjects => Covered::Objects(Vec::new()),
         TaskPayload::UnitRanges(ranges) => Covered::Records(params![
             column(ranges, |range: &UnitRange| range.unit.0),
             column(ranges, |range| range.from),
             column(ranges, |range| range.to),
-            kind.code() as i16,
+            first,
+            second,
         ]),
     }
 }
 
-/// Columns: the unit's key, name, size, mtime_ns, ctime_ns, inode.
+/// Columns: the unit's key, name, size, mtime_ns, ctime_ns, inode, tag, kind.
 pub(super) fn packet_object(row: &Row) -> Result<PacketObject> {
     Ok(PacketObject {
         key: ObjectKey(get(row, 0)?).join(get(row, 1)?),
         size: unsigned(row, 2)?,
-        marks: VersionMarks { mtime_ns: get(row, 3)?, ctime_ns: get(row, 4)?, inode: unsigned(row, 5)? },
+        marks: VersionMarks {
+            mtime_ns: get(row, 3)?,
+            ctime_ns: get(row, 4)?,
+            inode: unsigned(row, 5)?,
+            tag: tag(row, 6)?,
+        },
+        is_carried: i64::from(get::<i16>(row, 7)?) == RecordKind::Carried.code(),
     })
 }
 
-async fn records(tx: &mut Tx<'_>, payload: &TaskPayload, kind: RecordKind) -> Result<Vec<PacketObject>> {
-    match covered(payload, kind) {
+async fn records(tx: &mut Tx<'_>, payload: &TaskPayload, kinds: RecordKinds) -> Result<Vec<PacketObject>> {
+    match covered(payload, kinds) {
         Covered::Objects(objects) => Ok(objects),
         Covered::Records(params) => {
             tx.query(PACKET_RECORDS, params).await?.iter().map(packet_object).collect()
@@ -185,7 +198,7 @@ pub(super) async fn containers(tx: &mut Tx<'_>, task: TaskId) -> Result<Vec<Obje
     const PAYLOAD: &str = statement(FILE, "task_payload");
     let rows = tx.query(PAYLOAD, params![task.0]).await?;
     let payload = values::payload(get(only(&rows)?, 1)?)?;
-    let containers = records(tx, &payload, RecordKind::Directory).await?;
+    let containers = records(tx, &payload, CONTAINERS).await?;
     Ok(containers.into_iter().map(|container| container.key).collect())
 }
 
@@ -212,6 +225,8 @@ pub(super) fn complete_call(tx: &Tx<'_>, completions: &[(usize, &Completion)]) -
 pub(super) async fn give_back(tx: &mut Tx<'_>, claim: &Claim, how: &GiveBack) -> Result<()> {
     const RETURN: &str = statement(FILE, "return_task");
     const RETRY: &str = statement(FILE, "retry_task");
+    const NOTE_WAITING: &str = statement(ENUMERATION, "note_waiting");
+    const WAIT: &str = statement(FILE, "wait_task");
     const FAIL: &str = statement(FILE, "fail_task");
     const PAYLOAD: &str = statement(FILE, "task_payload");
     let task = fence(tx, claim).await?;
@@ -219,13 +234,17 @@ pub(super) async fn give_back(tx: &mut Tx<'_>, claim: &Claim, how: &GiveBack) ->
     match how {
         GiveBack::Returned => tx.run(RETURN, params![id]),
         GiveBack::Retry { error, after } => tx.run(RETRY, params![id, text(error), millis(*after)]),
+        GiveBack::Wait { after, why } => {
+            tx.run(NOTE_WAITING, params![task.session.0, millis(*after), text(why)]);
+            tx.run(WAIT, params![id, millis(*after)]);
+        }
         GiveBack::Failed { error } => {
             let rows = tx.query(PAYLOAD, params![id]).await?;
             let task_type = values::task_type(get(only(&rows)?, 0)?)?;
             let payload = values::payload(get(only(&rows)?, 1)?)?;
-            let given_up = records(tx, &payload, record_kind(task_type)).await?;
+            let given_up = records(tx, &payload, record_kinds(task_type)).await?;
             let undone = failures(task_type, given_up, Reason::ReadError, error);
-            name_failures(tx, claim.task, task, undone).await?;
+            name_failures(tx, claim.task, task, undone, error).await?;
             // Units of a task that was never split are all its own; a half must not touch its sibling's.
             if task.origin == claim.task {
                 units::fail_open(tx, task.origin, error);
@@ -239,12 +258,21 @@ pub(super) async fn give_back(tx: &mut Tx<'_>, claim: &Claim, how: &GiveBack) ->
 
 /// Makes what a task leaves undone failures by name: its objects, or those of its containers that are
 /// not committed.
-async fn name_failures(tx: &mut Tx<'_>, id: TaskId, task: FencedTask, undone: Failures) -> Result<()> {
+async fn name_failures(
+    tx: &mut Tx<'_>,
+    id: TaskId,
+    task: FencedTask,
+    undone: Failures,
+    detail: &str,
+) -> Result<()> {
     match undone {
         Failures::Objects(reports) => results::insert_objects(tx, task.job, id, &reports),
         Failures::Containers(listings) => {
-            let inserted = tx.query_all([units::insert_call(id, &listings)]).await?;
-            units::commit_records(tx, id, task, &listings, &inserted[0]).await?;
+            let batch = Batch::of_failed_task(id, &listings, detail)?;
+            units::give_up(tx, id, task, listings).await?;
+            if let Some(batch) = batch {
+                units::record_batch(tx, id, task, batch);
+            }
         }
     }
     Ok(())
@@ -301,11 +329,15 @@ pub(super) async fn reap(tx: &mut Tx<'_>, node_group: &str, deadline: Duration) 
 /// Gives up what is left of a task that ends every worker.
 async fn poison(tx: &mut Tx<'_>, task: &Abandoned) -> Result<()> {
     const POISON: &str = statement(FILE, "poison_task");
-    let given_up = records(tx, &task.payload, record_kind(task.task_type)).await?;
+    let given_up = records(tx, &task.payload, record_kinds(task.task_type)).await?;
     let count = if task.task_type == TaskType::Classification { given_up.len() as i64 } else { 0 };
     tx.run(POISON, params![task.id.0, task.claim.0, count]);
-    let undone = failures(task.task_type, given_up, Reason::Poisoned, &task.poisoned_detail());
-    name_failures(tx, task.id, task.fenced(), undone).await
+    if task.task_type == TaskType::Tracing {
+        origins::give_up(tx, task.session);
+    }
+    let detail = task.poisoned_detail();
+    let undone = failures(task.task_type, given_up, Reason::Poisoned, &detail);
+    name_failures(tx, task.id, task.fenced(), undone, &detail).await
 }
 
 fn abandoned_row(row: &Row) -> Result<Abandoned> {

@@ -2,7 +2,8 @@
 //!
 //! A unit that fits one batch is inserted COMMITTED with its records. A larger one collects records
 //! under a STAGING row that no reader looks behind, and one update of that row makes all of them
-//! visible. A crash anywhere leaves either no unit, a staging one to resume, or a committed one to skip.
+//! visible. A crash anywhere leaves either no unit, a staging one to resume, or a committed one to skip. Of a
+//! container that comes in pages, it leaves those that were committed, and the point where the next one begins.
 
 use std::collections::HashMap;
 
@@ -18,10 +19,11 @@ use super::jobs::{self, ENUMERATION as FILE};
 use super::pool::{Call, CopyIn};
 use super::rows::{column, get, only, text};
 use super::transaction::{Tx, params};
-use super::{Result, results, tasks};
+use super::{Result, origins, results, targets, tasks};
 use crate::decide::FencedTask;
 use crate::error::StoreError;
 use crate::fan_out::{FAN_OUT_UNITS_MAX, Waiting, plan};
+use crate::pages::{LastPage, first_pages, is_next};
 use crate::statement::statement;
 use crate::totals::{Batch, FANNED_ALL, Totals};
 use crate::types::*;
@@ -45,19 +47,21 @@ const RECORDS: CopyIn = CopyIn {
         Type::INT8,
         Type::INT8,
         Type::INT8,
+        Type::BYTEA,
         Type::TEXT,
     ],
 };
 
 /// Columns as in the statement `units_of_task`.
 pub(super) fn unit_state(row: &Row) -> Result<UnitState> {
-    let resume_point: Option<Vec<u8>> = get(row, 4)?;
+    let resume_point: Option<Vec<u8>> = get(row, 5)?;
     let resume_point = resume_point.map(String::from_utf8).transpose();
     Ok(UnitState {
         unit: UnitId(get(row, 0)?),
         key: ObjectKey(get(row, 1)?),
-        status: values::unit_status(get(row, 2)?)?,
-        records: get(row, 3)?,
+        page: get(row, 2)?,
+        status: values::unit_status(get(row, 3)?)?,
+        records: get(row, 4)?,
         resume_point: resume_point.map_err(|_| values::damaged("resume point"))?,
     })
 }
@@ -65,7 +69,7 @@ pub(super) fn unit_state(row: &Row) -> Result<UnitState> {
 // ── units listed whole ─────────────────────────────────────────────────────────────────────────────
 
 pub(super) async fn commit(tx: &mut Tx<'_>, claim: &Claim, listings: &[UnitListing]) -> Result<()> {
-    let calls = [tasks::fence_call(tx, claim), insert_call(claim.task, listings)];
+    let calls = [tasks::fence_call(tx, claim), insert_call(claim.task, listings)?];
     let [fence, inserted] = match listings.iter().any(|listing| !listed(listing).is_empty()) {
         true => tx.query_all_then_copy(calls, RECORDS).await?,
         false => tx.query_all(calls).await?,
@@ -75,13 +79,13 @@ pub(super) async fn commit(tx: &mut Tx<'_>, claim: &Claim, listings: &[UnitListi
     if let Some(batch) = Batch::of_units(claim, listings)? {
         record_batch(tx, claim.task, task, batch);
     }
-    Ok(())
+    targets::persist(tx, task, listings.iter().flat_map(|listing| &listing.targets)).await
 }
 
 /// The same before the task is completed: refused if it leaves a container listed in part.
 pub(super) async fn commit_last(tx: &mut Tx<'_>, claim: &Claim, listings: &[UnitListing]) -> Result<()> {
     let calls =
-        [tasks::fence_call(tx, claim), insert_call(claim.task, listings), open_units_call(claim.task)];
+        [tasks::fence_call(tx, claim), insert_call(claim.task, listings)?, open_units_call(claim.task)];
     let [fence, inserted, open] = match listings.iter().any(|listing| !listed(listing).is_empty()) {
         true => tx.query_all_then_copy(calls, RECORDS).await?,
         false => tx.query_all(calls).await?,
@@ -91,6 +95,7 @@ pub(super) async fn commit_last(tx: &mut Tx<'_>, claim: &Claim, listings: &[Unit
     if let Some(batch) = Batch::of_units(claim, listings)? {
         record_batch(tx, claim.task, task, batch);
     }
+    targets::persist(tx, task, listings.iter().flat_map(|listing| &listing.targets)).await?;
     // Only this claim lists the task's containers: what was not open before is not open now.
     if open.is_empty() {
         return Ok(());
@@ -110,10 +115,9 @@ fn open_units_call(task: TaskId) -> Call {
 }
 
 /// Inserts the rows of units that are new; answers which those are.
-pub(super) fn insert_call(task: TaskId, listings: &[UnitListing]) -> Call {
+fn insert_call(task: TaskId, listings: &[UnitListing]) -> Result<Call> {
     const INSERT: &str = statement(FILE, "insert_units");
     struct New<'a> {
-        key: &'a ObjectKey,
         status: UnitStatus,
         failed: Option<(Reason, &'a str)>,
         totals: Totals,
@@ -123,10 +127,9 @@ pub(super) fn insert_call(task: TaskId, listings: &[UnitListing]) -> Call {
         UnitOutcome::Listed(records) => {
             let totals = Totals::of(records);
             let fanned_out = totals.fanned_out();
-            New { key: &listing.key, status: UnitStatus::Committed, failed: None, totals, fanned_out }
+            New { status: UnitStatus::Committed, failed: None, totals, fanned_out }
         }
         UnitOutcome::Failed { reason, detail } => New {
-            key: &listing.key,
             status: UnitStatus::Failed,
             failed: Some((*reason, detail)),
             totals: Totals::default(),
@@ -135,7 +138,9 @@ pub(super) fn insert_call(task: TaskId, listings: &[UnitListing]) -> Call {
     });
     let params = params![
         task.0,
-        column(&new, |unit| unit.key.0.clone()),
+        column(listings, |listing| listing.key.0.clone()),
+        column(listings, |listing| listing.page),
+        first_pages(task, listings)?,
         column(&new, |unit| unit.status.as_str()),
         column(&new, |unit| unit.failed.map(|(reason, _)| reason.as_str())),
         column(&new, |unit| unit.failed.map(|(_, detail)| text(detail))),
@@ -143,15 +148,18 @@ pub(super) fn insert_call(task: TaskId, listings: &[UnitListing]) -> Call {
         column(&new, |unit| unit.totals.containers),
         column(&new, |unit| unit.totals.objects),
         column(&new, |unit| unit.totals.skipped),
+        column(&new, |unit| unit.totals.unchanged),
         column(&new, |unit| unit.totals.bytes),
+        column(listings, |listing| listing.resume_point.as_ref().map(|point| point.as_bytes().to_vec())),
         column(&new, |unit| unit.fanned_out),
     ];
-    Call { sql: INSERT, params }
+    Ok(Call { sql: INSERT, params })
 }
 
 /// Gives the units that are new their records. Of those that are not, what is staged is replaced or fails;
-/// what is committed or failed stays as it is. Repeating it changes nothing.
-pub(super) async fn commit_records(
+/// what is committed or failed stays as it is, and pages that leave a gap are refused. Repeating it changes
+/// nothing.
+async fn commit_records(
     tx: &mut Tx<'_>,
     id: TaskId,
     task: FencedTask,
@@ -160,12 +168,12 @@ pub(super) async fn commit_records(
 ) -> Result<()> {
     let mut units = HashMap::with_capacity(inserted.len());
     for row in inserted {
-        units.insert(get::<&[u8]>(row, 1)?, UnitId(get(row, 0)?));
+        units.insert((get::<&[u8]>(row, 1)?, get::<i64>(row, 2)?), UnitId(get(row, 0)?));
     }
     let (mut new, mut known) = (Vec::new(), Vec::new());
     for listing in listings {
-        // Of two listings of one key, the first is the one that was inserted.
-        match units.remove(&listing.key.0[..]) {
+        // Of two listings of one page, the first is the one that was inserted.
+        match units.remove(&(&listing.key.0[..], listing.page)) {
             Some(unit) => new.push((unit, 0, listed(listing))),
             None => known.push(listing),
         }
@@ -192,15 +200,22 @@ async fn replace_staging(
     if listings.is_empty() {
         return Ok(());
     }
-    let [rows] = tx.query_all([staging_call(id, column(listings, |listing| listing.key.0.clone()))]).await?;
+    let keys = || column(listings, |listing| listing.key.0.clone());
+    let [rows, last] = tx.query_all([staging_call(id, keys()), last_pages_call(id, keys())]).await?;
+    let last = last_pages(&last)?;
+    for listing in listings.iter().filter(|listing| listing.page != 0) {
+        is_next(id, last.get(&listing.key).copied(), listing.page)?;
+    }
     for row in &rows {
         let (unit, key): (i64, &[u8]) = (get(row, 0)?, get(row, 1)?);
-        let Some(listing) = listings.iter().find(|listing| listing.key.0 == key) else { continue };
+        let Some(listing) = listings.iter().find(|listing| listing.key.0 == key && listing.page == 0) else {
+            continue;
+        };
         match &listing.outcome {
             UnitOutcome::Listed(records) => {
                 clear(tx, task, UnitId(unit));
                 copy_records(tx, &[(UnitId(unit), 0, records)]).await?;
-                add_totals(tx, UnitId(unit), &Totals::of(records), None);
+                add_totals(tx, UnitId(unit), &Totals::of(records));
                 tx.run(COMMIT_STAGED, params![unit, task.origin.0]);
             }
             UnitOutcome::Failed { reason, detail } => {
@@ -217,11 +232,41 @@ fn staging_call(task: TaskId, keys: Vec<Vec<u8>>) -> Call {
     Call { sql: STAGING, params: params![task.0, keys] }
 }
 
-fn add_totals(tx: &mut Tx<'_>, unit: UnitId, totals: &Totals, resume_point: Option<&str>) {
+/// Asks for the last page of each of these containers.
+fn last_pages_call(task: TaskId, keys: Vec<Vec<u8>>) -> Call {
+    const LAST: &str = statement(FILE, "last_pages");
+    Call { sql: LAST, params: params![task.0, keys] }
+}
+
+fn last_pages(rows: &[Row]) -> Result<HashMap<ObjectKey, LastPage>> {
+    let states = rows.iter().map(unit_state).collect::<Result<Vec<_>>>()?;
+    Ok(states.into_iter().map(|state| (state.key.clone(), LastPage::of(&state))).collect())
+}
+
+/// Gives up containers, from where the listing of each is; those that have ended stay as they are.
+pub(super) async fn give_up(
+    tx: &mut Tx<'_>,
+    id: TaskId,
+    task: FencedTask,
+    mut failed: Vec<UnitListing>,
+) -> Result<()> {
+    let keys = column(&failed, |listing| listing.key.0.clone());
+    let [last] = tx.query_all([last_pages_call(id, keys)]).await?;
+    let last = last_pages(&last)?;
+    for listing in &mut failed {
+        listing.page = match last.get(&listing.key) {
+            Some(last) if last.is_open => last.page + 1,
+            _ => 0,
+        };
+    }
+    let [inserted] = tx.query_all([insert_call(id, &failed)?]).await?;
+    commit_records(tx, id, task, &failed, &inserted).await
+}
+
+fn add_totals(tx: &mut Tx<'_>, unit: UnitId, totals: &Totals) {
     const ADD: &str = statement(FILE, "add_unit_totals");
-    let Totals { records, containers, objects, skipped, bytes, .. } = *totals;
-    let resume_point = resume_point.map(|point| point.as_bytes().to_vec());
-    tx.run(ADD, params![unit.0, records, containers, objects, skipped, bytes, resume_point]);
+    let Totals { records, containers, objects, skipped, unchanged, bytes, .. } = *totals;
+    tx.run(ADD, params![unit.0, records, containers, objects, skipped, unchanged, bytes]);
 }
 
 /// Sends records of units, each from a sequence number on, and queues the reasons of those left out. The
@@ -243,6 +288,7 @@ async fn copy_records(tx: &mut Tx<'_>, units: &[(UnitId, i64, &[UnitRecord])]) -
                 &record.marks.mtime_ns,
                 &record.marks.ctime_ns,
                 &record.marks.inode.cast_signed(),
+                &record.marks.tag.as_ref().map(|tag| &tag[..]),
                 &record.reason.map(Reason::as_str),
             ])
             .await?;
@@ -282,8 +328,9 @@ pub(super) async fn stage(tx: &mut Tx<'_>, claim: &Claim, batch: &StageBatch) ->
         return Err(StoreError::Gap { task: claim.task, expected: next, found: batch.first_sequence });
     }
     copy_records(tx, &[(unit, next, &batch.records)]).await?;
-    add_totals(tx, unit, &Totals::of(&batch.records), batch.resume_point.as_deref());
+    add_totals(tx, unit, &Totals::of(&batch.records));
     record_batch(tx, claim.task, task, Batch::of_part(claim, batch)?);
+    targets::persist(tx, task, &batch.targets).await?;
     Ok(unit)
 }
 
@@ -295,6 +342,8 @@ fn insert_staging_call(task: TaskId, key: &ObjectKey) -> Call {
     let params = params![
         task.0,
         vec![key.0.clone()],
+        zero(),
+        zero(),
         status,
         none(),
         none(),
@@ -303,6 +352,8 @@ fn insert_staging_call(task: TaskId, key: &ObjectKey) -> Call {
         zero(),
         zero(),
         zero(),
+        zero(),
+        vec![None::<Vec<u8>>],
         zero(),
     ];
     Call { sql: INSERT, params }
@@ -326,17 +377,21 @@ pub(super) fn clear(tx: &mut Tx<'_>, task: FencedTask, unit: UnitId) {
 }
 
 pub(super) fn fail_open(tx: &mut Tx<'_>, origin: TaskId, error: &str) {
-    const FAIL: &str = statement(FILE, "fail_open_units_of_task");
-    tx.run(FAIL, params![origin.0, text(error)]);
+    const STAGING: &str = statement(FILE, "fail_open_units_of_task");
+    const PAGES: &str = statement(FILE, "fail_open_pages_of_task");
+    for sql in [STAGING, PAGES] {
+        tx.run(sql, params![origin.0, text(error)]);
+    }
 }
 
 /// One row of `enumeration_batches` per commit; the session's checkpoint is that of its last.
-fn record_batch(tx: &mut Tx<'_>, id: TaskId, task: FencedTask, batch: Batch) {
+pub(super) fn record_batch(tx: &mut Tx<'_>, id: TaskId, task: FencedTask, batch: Batch) {
     const PROGRESS: &str = statement(tasks::FILE, "note_progress");
     const BATCH: &str = statement(FILE, "insert_batch");
     const TOUCH: &str = statement(FILE, "touch_session");
     let Batch { status, items, checkpoint, error } = batch;
     tx.run(PROGRESS, params![id.0]);
+    let error = error.as_deref().map(text);
     tx.run(BATCH, params![task.session.0, status.as_str(), checkpoint, items, error]);
     tx.run(TOUCH, params![task.session.0]);
     let payload = json!({ "session": task.session, "items": items });
@@ -353,8 +408,9 @@ pub(super) async fn fan_out(tx: &mut Tx<'_>, lease: &JobLease, policy: FanOutPol
         jobs::fence_call(lease),
         Call { sql: PENDING, params: params![lease.job.0, i64::from(policy.ready_low)] },
         Call { sql: UNITS, params: params![lease.job.0, i64::from(FAN_OUT_UNITS_MAX)] },
+        origins::sessions_call(lease.job),
     ];
-    let [fence, pending, waiting] = tx.query_all(calls).await?;
+    let [fence, pending, waiting, untraced] = tx.query_all(calls).await?;
     // Of a job that ends or pauses, what waits stays where it is; a resumed one finds it again.
     if jobs::fenced(lease, &fence)?.owned.status != JobStatus::Running {
         return Ok(FanOutReport::default());
@@ -364,13 +420,15 @@ pub(super) async fn fan_out(tx: &mut Tx<'_>, lease: &JobLease, policy: FanOutPol
     let plan = plan(lease.job, &waiting, policy, |task_type| match task_type {
         TaskType::DiscoveryEnumerate => enumeration,
         TaskType::Classification => classification,
+        TaskType::Tracing => 0,
     });
     if !plan.covered.is_empty() {
         tasks::insert(tx, &plan.tasks)?;
         let units = column(&plan.covered, |(unit, _)| unit.0);
         tx.run(MARK, params![units, column(&plan.covered, |(_, bit)| *bit)]);
     }
-    Ok(plan.report)
+    let tracing_tasks = origins::fan_out(tx, lease.job, &untraced)?;
+    Ok(FanOutReport { tracing_tasks, ..plan.report })
 }
 
 /// Columns as in the statement `units_to_fan_out`.

@@ -5,25 +5,27 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use domesday_model::{
-    Command, DatasourceSpec, JobId, JobStatus, MasterJobId, ObjectKey, ProcessId, RecordKind, RuleSetHash,
-    ScanTemplate, TaskId, TaskType, UnitId,
+    BatchId, CheckpointId, Command, DatasourceSpec, EnumerationSessionId, JobId, JobStatus, MasterJobId,
+    ObjectKey, Origin, ProcessId, RuleSetHash, ScanTargetId, ScanTemplate, TaskId, TaskType, UnitId,
 };
 use tokio::sync::watch;
 
+use super::pool::Call;
 use super::rows::{get, wide};
 use super::tasks::Covered;
 use super::transaction::{params, transact};
 use super::{
-    PostgresStore, Result, datasources, jobs, operations, prune, reports, results, retry, tasks, templates,
-    units,
+    PostgresStore, Result, base, datasources, jobs, operations, origins, prune, reports, results, retry,
+    sessions, targets, tasks, templates, units,
 };
 use crate::configured::FINGERPRINT_KEY;
+use crate::decide::{CONTAINERS, OBJECTS, RecordKinds};
 use crate::types::*;
 use crate::verbs::Store;
 
 impl PostgresStore {
-    async fn packet_records(&self, packet: &WorkPacket, kind: RecordKind) -> Result<Vec<PacketObject>> {
-        match tasks::covered(&packet.payload, kind) {
+    async fn packet_records(&self, packet: &WorkPacket, kinds: RecordKinds) -> Result<Vec<PacketObject>> {
+        match tasks::covered(&packet.payload, kinds) {
             Covered::Objects(objects) => Ok(objects),
             Covered::Records(params) => {
                 let rows = self.read(tasks::PACKET_RECORDS, params).await?;
@@ -171,7 +173,11 @@ impl Store for PostgresStore {
     }
 
     async fn start_sessions(&self, lease: &JobLease) -> Result<u64> {
-        transact!(self.write("start_sessions"), |tx| jobs::start_sessions(&mut tx, lease))
+        transact!(self.write("start_sessions"), |tx| jobs::start_sessions(&mut tx, lease, None))
+    }
+
+    async fn open_session(&self, lease: &JobLease, datasource: &str) -> Result<EnumerationSessionId> {
+        transact!(self.write("open_session"), |tx| jobs::open_session(&mut tx, lease, datasource))
     }
 
     async fn fan_out(&self, lease: &JobLease, policy: FanOutPolicy) -> Result<FanOutReport> {
@@ -209,14 +215,28 @@ impl Store for PostgresStore {
     }
 
     async fn packet_containers(&self, packet: &WorkPacket) -> Result<Vec<ObjectKey>> {
-        let containers = self.packet_records(packet, RecordKind::Directory).await?;
+        let containers = self.packet_records(packet, CONTAINERS).await?;
         let mut keys: Vec<ObjectKey> = containers.into_iter().map(|container| container.key).collect();
         keys.sort_unstable();
         Ok(keys)
     }
 
     async fn packet_objects(&self, packet: &WorkPacket) -> Result<Vec<PacketObject>> {
-        self.packet_records(packet, RecordKind::File).await
+        self.packet_records(packet, OBJECTS).await
+    }
+
+    async fn prior_records(
+        &self,
+        base: &Base,
+        containers: &[ObjectKey],
+        from: PriorCursor,
+        max: u32,
+    ) -> Result<PriorPage> {
+        transact!(self.snapshot(), |tx| base::records(&mut tx, base, containers, from, max))
+    }
+
+    async fn prior_results(&self, base: &Base, keys: Vec<ObjectKey>) -> Result<Vec<Option<ResultBatch>>> {
+        transact!(self.snapshot(), |tx| base::results(&mut tx, base, &keys))
     }
 
     async fn task_units(&self, claim: &Claim) -> Result<Vec<UnitState>> {
@@ -264,6 +284,22 @@ impl Store for PostgresStore {
 
     async fn complete_classifications(&self, completions: Vec<Completion>) -> Result<Vec<Result<()>>> {
         transact!(self.write("complete_classifications"), |tx| results::complete(&mut tx, &completions))
+    }
+
+    async fn untraced(&self, claim: &Claim, max: u32) -> Result<Vec<ObjectKey>> {
+        transact!(self.write("untraced"), |tx| origins::untraced(&mut tx, claim, max))
+    }
+
+    async fn save_origins(&self, claim: &Claim, origins: Vec<(ObjectKey, Option<Origin>)>) -> Result<()> {
+        transact!(self.write("save_origins"), |tx| origins::save(&mut tx, claim, &origins))
+    }
+
+    async fn complete_tracing(&self, claim: &Claim) -> Result<()> {
+        transact!(self.write("complete_tracing"), |tx| async {
+            tasks::fence(&mut tx, claim).await?;
+            tasks::complete(&mut tx, claim.task);
+            Ok(())
+        })
     }
 
     async fn give_back(&self, claim: &Claim, how: GiveBack) -> Result<()> {
@@ -320,6 +356,71 @@ impl Store for PostgresStore {
 
     async fn prune(&self, older_than: Duration, max: u32) -> Result<PruneReport> {
         transact!(self.write("prune"), |tx| prune::prune(&mut tx, older_than, max))
+    }
+
+    async fn sessions(
+        &self,
+        filter: SessionFilter,
+        after: Option<EnumerationSessionId>,
+        max: u32,
+    ) -> Result<Vec<SessionInfo>> {
+        let Call { sql, params } = sessions::page(&filter, after, max);
+        self.read(sql, params).await?.iter().map(sessions::session).collect()
+    }
+
+    async fn batch(&self, id: BatchId) -> Result<Option<BatchInfo>> {
+        let rows = self.read(sessions::BATCH, params![id.0]).await?;
+        rows.first().map(sessions::batch_info).transpose()
+    }
+
+    async fn batches(
+        &self,
+        session: EnumerationSessionId,
+        after: Option<BatchId>,
+        max: u32,
+    ) -> Result<Vec<BatchInfo>> {
+        let before = after.map_or(i64::MAX, |id| id.0);
+        let rows = self.read(sessions::BATCHES, params![session.0, before, i64::from(max)]).await?;
+        rows.iter().map(sessions::batch_info).collect()
+    }
+
+    async fn checkpoint(&self, id: CheckpointId) -> Result<Option<Checkpoint>> {
+        let rows = self.read(sessions::CHECKPOINT, params![id.0]).await?;
+        rows.first().map(|row| sessions::checkpoint_from(row, 0)).transpose()
+    }
+
+    async fn checkpoint_of(&self, target: &str) -> Result<Option<Checkpoint>> {
+        let Call { sql, params } = sessions::checkpoint_of(target);
+        let rows = self.read(sql, params).await?;
+        rows.first().map(|row| sessions::checkpoint_from(row, 0)).transpose()
+    }
+
+    async fn save_checkpoint(&self, target: &str, data: &serde_json::Value) -> Result<CheckpointId> {
+        transact!(self.write("save_checkpoint"), |tx| sessions::save_checkpoint(&mut tx, target, data))
+    }
+
+    async fn delete_checkpoint(&self, target: &str) -> Result<bool> {
+        transact!(self.write("delete_checkpoint"), |tx| sessions::delete_checkpoint(&mut tx, target))
+    }
+
+    async fn target(&self, id: ScanTargetId) -> Result<Option<ScanTarget>> {
+        let rows = self.read(targets::TARGET, params![id.0.to_vec()]).await?;
+        rows.first().map(targets::scan_target).transpose()
+    }
+
+    async fn targets_by_url(&self, url: &str) -> Result<Vec<ScanTarget>> {
+        let rows = self.read(targets::BY_URL, params![targets::url_hash(url)]).await?;
+        rows.iter().map(targets::scan_target).collect()
+    }
+
+    async fn targets(
+        &self,
+        filter: TargetFilter,
+        after: Option<ScanTargetId>,
+        max: u32,
+    ) -> Result<Vec<ScanTarget>> {
+        let Call { sql, params } = targets::page(&filter, after, max);
+        self.read(sql, params).await?.iter().map(targets::scan_target).collect()
     }
 
     async fn master_job(&self, id: MasterJobId) -> Result<Option<MasterJob>> {

@@ -23,6 +23,8 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     Migration { name: "findings", sql: include_str!("migrations/0003_findings.sql") },
     Migration { name: "events", sql: include_str!("migrations/0004_events.sql") },
     Migration { name: "fleet", sql: include_str!("migrations/0005_fleet.sql") },
+    Migration { name: "pages_and_bases", sql: include_str!("migrations/0006_pages_and_bases.sql") },
+    Migration { name: "targets_and_origins", sql: include_str!("migrations/0007_targets_and_origins.sql") },
 ];
 
 /// How long a connection waits for a lock of another one (a checkpoint, a reader's recovery).

@@ -4,15 +4,17 @@ use std::time::Duration;
 
 use domesday_model::{
     Command, DatasourceId, EnumerationSessionId, JobConfiguration, JobId, JobStatus, MasterJobId, ProcessId,
-    RuleSetHash,
+    RuleSetHash, SessionStatus,
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::json;
 
-use super::{Result, results, tasks};
+use super::{Result, results, targets, tasks};
+use crate::base::scan_key;
 use crate::decide::{self, ChildJob, Executed, NewTask};
 use crate::error::StoreError;
 use crate::statement::statement;
+use crate::targets::Known;
 use crate::types::*;
 use crate::values::{self, millis, to_json};
 
@@ -266,7 +268,8 @@ pub(super) fn complete_job(c: &Connection, lease: &JobLease) -> Result<Option<Jo
 
 // ── sessions ───────────────────────────────────────────────────────────────────────────────────────
 
-pub(super) fn start_sessions(c: &Connection, lease: &JobLease) -> Result<u64> {
+/// Of all data sources of the job, or only of one.
+pub(super) fn start_sessions(c: &Connection, lease: &JobLease, only: Option<&str>) -> Result<u64> {
     const DATASOURCE: &str = statement(ENUMERATION, "datasource_id");
     const SESSION: &str = statement(ENUMERATION, "insert_session");
     const RESUME: &str = statement(ENUMERATION, "resume_stopped_sessions");
@@ -274,39 +277,67 @@ pub(super) fn start_sessions(c: &Connection, lease: &JobLease) -> Result<u64> {
     if fenced.owned.status != JobStatus::Running {
         return Ok(0);
     }
-    c.prepare_cached(RESUME)?.execute([lease.job.0])?;
+    c.prepare_cached(RESUME)?.execute(params![lease.job.0, only])?;
     let mut started = 0;
-    for source in &fenced.configuration.datasources {
+    let wanted = |source: &&domesday_model::DatasourceSpec| only.is_none_or(|name| source.name == name);
+    for source in fenced.configuration.datasources.iter().filter(wanted) {
         let id: i64 = c.prepare_cached(DATASOURCE)?.query_row([&source.name], |row| row.get(0))?;
         let session: Option<i64> = c
             .prepare_cached(SESSION)?
-            .query_row(params![lease.job.0, id, source.kind, source.configuration.to_string()], |row| {
-                row.get(0)
-            })
+            .query_row(
+                params![
+                    lease.job.0,
+                    id,
+                    source.kind,
+                    source.configuration.to_string(),
+                    scan_key(&fenced.configuration, source)?,
+                    fenced.configuration.incremental,
+                ],
+                |row| row.get(0),
+            )
             .optional()?;
         let Some(session) = session else { continue };
         let session = EnumerationSessionId(session);
         tasks::insert(c, &NewTask::root(lease.job, DatasourceId(id), session))?;
+        targets::put(c, lease.job, session, &Known::datasource(id, &source.name, &source.kind))?;
         started += 1;
     }
     Ok(started)
+}
+
+pub(super) fn open_session(
+    c: &Connection,
+    lease: &JobLease,
+    datasource: &str,
+) -> Result<EnumerationSessionId> {
+    const SESSION: &str = statement(ENUMERATION, "session_of_datasource");
+    start_sessions(c, lease, Some(datasource))?;
+    let found = c
+        .prepare_cached(SESSION)?
+        .query_row(params![lease.job.0, datasource], |row| Ok(EnumerationSessionId(row.get(0)?)))
+        .optional()?;
+    found.ok_or_else(|| StoreError::Missing { kind: "session of data source", name: datasource.to_owned() })
 }
 
 /// Ends the sessions of which nothing is left to enumerate.
 fn end_sessions(c: &Connection, job: JobId) -> Result<()> {
     const ENDED: &str = statement(ENUMERATION, "ended_sessions");
     const END: &str = statement(ENUMERATION, "end_session");
-    type Ended = (i64, String, bool, bool);
+    type Ended = (i64, String, bool, bool, Option<String>);
     let ended: Vec<Ended> = {
         let mut statement = c.prepare_cached(ENDED)?;
-        let rows =
-            statement.query_map([job.0], |row| Ok((row.get(0)?, row.get(2)?, row.get(3)?, row.get(4)?)))?;
+        let rows = statement.query_map([job.0], |row| {
+            Ok((row.get(0)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?))
+        })?;
         rows.collect::<rusqlite::Result<_>>()?
     };
-    for (session, status, committed, failed) in ended {
+    for (session, status, committed, failed, first) in ended {
         let from = values::session_status(&status)?;
-        let (status, reason) = decide::session_outcome(from, committed, failed)?;
+        let (status, reason) = decide::session_outcome(from, committed, failed, first.as_deref())?;
         c.prepare_cached(END)?.execute(params![session, status.as_str(), reason])?;
+        if status != SessionStatus::Failed {
+            targets::note_scan(c, job, session)?;
+        }
         results::event(c, job, "SessionEnded", json!({ "session": session, "status": status.as_str() }))?;
     }
     Ok(())

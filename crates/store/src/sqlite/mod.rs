@@ -6,16 +6,20 @@
 //! Crash argument: `synchronous=NORMAL` means that power loss may roll the book back to a slightly
 //! earlier *consistent* state, and that work is redone. A killed process loses nothing that was answered.
 
+mod base;
 mod book;
 mod datasources;
 mod error;
 mod jobs;
 mod operations;
+mod origins;
 mod prune;
 mod readers;
 mod reports;
 mod results;
 mod retry;
+mod sessions;
+mod targets;
 mod tasks;
 mod templates;
 mod units;

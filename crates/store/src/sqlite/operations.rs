@@ -45,12 +45,16 @@ fn child_job(row: &Row<'_>) -> Result<ChildJobState> {
 fn progress(c: &Connection, job: JobId) -> Result<JobProgress> {
     const UNITS: &str = statement(FILE, "units_progress");
     const TASKS: &str = statement(FILE, "tasks_progress");
-    let (objects_listed, bytes_listed) =
-        c.prepare_cached(UNITS)?.query_row([job.0], |row| Ok((unsigned(row, 0)?, unsigned(row, 1)?)))?;
+    const WAITING: &str = statement(FILE, "waiting_until");
+    let (objects_listed, bytes_listed, objects_unchanged) = c
+        .prepare_cached(UNITS)?
+        .query_row([job.0], |row| Ok((unsigned(row, 0)?, unsigned(row, 1)?, unsigned(row, 2)?)))?;
+    let waiting_until_ms = c.prepare_cached(WAITING)?.query_row([job.0], |row| row.get(0))?;
     Ok(c.prepare_cached(TASKS)?.query_row([job.0], |row| {
         Ok(JobProgress {
             objects_listed,
             bytes_listed,
+            objects_unchanged,
             objects_done: unsigned(row, 0)?,
             bytes_done: unsigned(row, 1)?,
             tasks_pending: unsigned(row, 2)?,
@@ -58,6 +62,7 @@ fn progress(c: &Connection, job: JobId) -> Result<JobProgress> {
             tasks_done: unsigned(row, 4)?,
             tasks_failed: unsigned(row, 5)?,
             listing_done: row.get(6)?,
+            waiting_until_ms,
         })
     })?)
 }
@@ -70,6 +75,8 @@ pub(super) fn tasks(c: &Connection, filter: &TaskFilter, max: u32) -> Result<Vec
         filter.status.map(|status| status.as_str()),
         filter.task_type.map(|task_type| task_type.as_str()),
         max,
+        filter.session.map(|session| session.0),
+        filter.after.map_or(0, |task| task.0),
     ];
     let rows = statement.query_map(parameters, |row| Ok(task_info(row)))?;
     rows.map(|row| row?).collect()

@@ -118,7 +118,9 @@ fn prune_job(budget: &mut Budget<'_>, job: i64) -> Result<bool> {
     const UNITS: &str = statement(FILE, "units_to_prune");
     const OF_UNITS: [&str; 3] =
         [statement(FILE, "prune_records"), statement(FILE, "prune_skips"), statement(FILE, "prune_units")];
-    const SESSIONS: [&str; 3] = [
+    const SESSIONS: [&str; 5] = [
+        statement(FILE, "prune_links"),
+        statement(FILE, "prune_untraced"),
         statement(FILE, "prune_batches"),
         statement(FILE, "prune_checkpoints"),
         statement(FILE, "prune_sessions"),

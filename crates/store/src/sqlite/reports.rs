@@ -17,9 +17,9 @@ pub(super) fn summary(c: &Connection, master: MasterJobId) -> Result<JobSummary>
     const FAILED_UNITS: &str = statement(FILE, "summary_failed_units");
     const OBJECTS: &str = statement(FILE, "summary_object_scans");
     let mut summary = JobSummary::default();
-    (summary.units, summary.objects_listed, summary.bytes_listed) = c
+    (summary.units, summary.objects_listed, summary.bytes_listed, summary.objects_unchanged) = c
         .prepare_cached(UNITS)?
-        .query_row([master.0], |row| Ok((count(row, 0)?, count(row, 1)?, count(row, 2)?)))?;
+        .query_row([master.0], |row| Ok((count(row, 0)?, count(row, 1)?, count(row, 2)?, count(row, 3)?)))?;
     (
         summary.objects_done,
         summary.nested_done,

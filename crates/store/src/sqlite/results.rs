@@ -1,12 +1,14 @@
 //! Results of classification: staged under (task, claim), moved to where readers look by the one
 //! transaction that completes the task. Events.
 
+use std::collections::BTreeMap;
+
 use domesday_model::{
-    DatasourceId, FindingId, Fingerprint, JobId, ObjectReport, Position, Score, Span, TaskId,
+    DatasourceId, FindingId, Fingerprint, JobId, ObjectKey, ObjectReport, Position, Score, Span, TaskId,
 };
 use rusqlite::{Connection, params};
 
-use super::{Fence, Result, tasks};
+use super::{Fence, Result, origins, tasks};
 use crate::decide::{FencedTask, first_of_claims};
 use crate::error::StoreError;
 use crate::staged::{Staged, StagedFinding, StagedObject, decoding_steps, staged};
@@ -113,7 +115,7 @@ pub(super) fn complete(c: &Connection, fence: Fence, completions: &[Completion])
 fn complete_one(c: &Connection, fence: Fence, completion: &Completion) -> Result<()> {
     const COUNT: &str = statement(FILE, "count_staged_results");
     const STAGED: &str = statement(FILE, "staged_results");
-    let Completion { claim, first_sequence, batch, totals } = completion;
+    let Completion { claim, first_sequence, batch, totals, untraced } = completion;
     let task = fence.check(c, claim)?;
     let key = params![claim.task.0, claim.claim.0];
     let (expected, found): (i64, i64) =
@@ -122,18 +124,47 @@ fn complete_one(c: &Connection, fence: Fence, completion: &Completion) -> Result
     if expected != found {
         return Err(StoreError::Gap { task: claim.task, expected, found });
     }
+    let mut found = Found::default();
     let mut statement = c.prepare_cached(STAGED)?;
     let mut rows = statement.query(key)?;
     while let Some(row) = rows.next()? {
         let (sequence, body): (i64, String) = (row.get(0)?, row.get(1)?);
         let result: Staged = from_json(&body, "staged result")?;
         result.insert(c, task, claim.task, sequence)?;
+        found.note(&result, sequence);
     }
-    for (sequence, result) in (*first_sequence..).zip(staged(batch)) {
-        result.insert(c, task, claim.task, sequence.cast_signed())?;
+    for (sequence, result) in (first_sequence.cast_signed()..).zip(staged(batch)) {
+        result.insert(c, task, claim.task, sequence)?;
+        found.note(&result, sequence);
     }
+    found.insert(c, task, claim.task)?;
+    origins::ask(c, task, untraced)?;
     clear_staged(c, claim.task)?;
     tasks::complete(c, claim.task, *totals)
+}
+
+/// Objects with findings, each with the sequence of its first.
+#[derive(Default)]
+struct Found(BTreeMap<ObjectKey, i64>);
+
+impl Found {
+    fn note(&mut self, result: &Staged, sequence: i64) {
+        if let Staged::Finding(finding) = result
+            && !self.0.contains_key(&finding.key)
+        {
+            self.0.insert(finding.key.clone(), sequence);
+        }
+    }
+
+    /// Gives each a row, unless it has one: when all that the task says of objects is there.
+    fn insert(&self, c: &Connection, task: FencedTask, id: TaskId) -> Result<()> {
+        const FOUND: &str = statement(FILE, "insert_found_object");
+        let mut insert = c.prepare_cached(FOUND)?;
+        for (key, sequence) in &self.0 {
+            insert.execute(params![task.job.0, id.0, sequence, key.0])?;
+        }
+        Ok(())
+    }
 }
 
 /// Staged rows of a task that no claim will complete, whoever staged them.
@@ -216,6 +247,7 @@ pub(super) fn occurrence(row: &rusqlite::Row<'_>) -> Result<Occurrence> {
         span: Span { start: unsigned(row, 10)?, end: unsigned(row, 11)? },
         position: Position { line: unsigned(row, 12)?, column: unsigned(row, 13)? },
         decoding: decoding_steps(&decoding),
+        origin: origins::origin_from(row, 15)?,
     })
 }
 

@@ -9,10 +9,15 @@ use domesday_model::{
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::json;
 
-use super::{Fence, Result, results, units};
-use crate::decide::{Abandoned, Claimed, Failures, Fate, FencedTask, NewTask, failures, fates, record_kind};
+use super::jobs::ENUMERATION;
+use super::{Fence, Result, origins, results, units};
+use crate::decide::{
+    Abandoned, CONTAINERS, Claimed, Failures, Fate, FencedTask, NewTask, RecordKinds, failures, fates,
+    record_kinds,
+};
 use crate::error::StoreError;
 use crate::statement::statement;
+use crate::totals::Batch;
 use crate::types::*;
 use crate::values::{self, from_json, millis, to_json};
 
@@ -107,10 +112,13 @@ fn claim_one(c: &Connection, worker: ProcessId, task: i64) -> Result<Option<Work
     const CONTEXT: &str = statement(FILE, "packet_context");
     let claimed =
         c.prepare_cached(CLAIM)?.query_row(params![task, worker.0], |row| Ok(claimed_row(row))).optional()?;
-    let Some(claimed) = claimed.transpose()? else { return Ok(None) };
-    let (name, configuration): (String, String) = c
-        .prepare_cached(CONTEXT)?
-        .query_row(params![claimed.datasource.0, claimed.job.0], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let Some(mut claimed) = claimed.transpose()? else { return Ok(None) };
+    let parameters = params![claimed.datasource.0, claimed.job.0, claimed.session.0];
+    let (name, configuration): (String, String) =
+        c.prepare_cached(CONTEXT)?.query_row(parameters, |row| {
+            claimed.base = base(row, 2)?;
+            Ok((row.get(0)?, row.get(1)?))
+        })?;
     claimed.packet(&name, &values::configuration(&configuration)?).map(Some)
 }
 
@@ -125,7 +133,21 @@ fn claimed_row(row: &Row<'_>) -> Result<Claimed> {
         payload: values::payload(&payload)?,
         failures: row.get(6)?,
         datasource: DatasourceId(row.get(7)?),
+        base: None,
     })
+}
+
+/// Columns: id, job_id, started_at; all empty where there is none.
+fn base(row: &Row<'_>, first: usize) -> rusqlite::Result<Option<Base>> {
+    let session: Option<i64> = row.get(first)?;
+    let base = |session| {
+        Ok(Base {
+            session: EnumerationSessionId(session),
+            job: JobId(row.get(first + 1)?),
+            started_at_ms: row.get(first + 2)?,
+        })
+    };
+    session.map(base).transpose()
 }
 
 /// Columns: id, name, kind, configuration.
@@ -139,21 +161,25 @@ pub(super) fn datasource_row(row: &Row<'_>) -> Result<Datasource> {
     })
 }
 
-/// The records of one kind that a payload's ranges cover.
-pub(super) fn records(c: &Connection, payload: &TaskPayload, kind: RecordKind) -> Result<Vec<PacketObject>> {
+/// The records of these kinds that a payload's ranges cover.
+pub(super) fn records(
+    c: &Connection,
+    payload: &TaskPayload,
+    kinds: RecordKinds,
+) -> Result<Vec<PacketObject>> {
     const RECORDS: &str = statement(FILE, "packet_records");
     let ranges = match payload {
         TaskPayload::PathsToScan(paths) => {
-            let object =
-                |key: &ObjectKey| PacketObject { key: key.clone(), size: 0, marks: VersionMarks::default() };
-            return Ok(paths.iter().map(object).collect());
+            return Ok(paths.iter().cloned().map(PacketObject::unlisted).collect());
         }
+        TaskPayload::UntracedObjects => return Ok(Vec::new()),
         TaskPayload::UnitRanges(ranges) => ranges,
     };
     let mut objects = Vec::new();
     let mut statement = c.prepare_cached(RECORDS)?;
     for range in ranges {
-        let mut rows = statement.query(params![range.unit.0, range.from, range.to, kind.code()])?;
+        let kinds = kinds.map(RecordKind::code);
+        let mut rows = statement.query(params![range.unit.0, range.from, range.to, kinds[0], kinds[1]])?;
         while let Some(row) = rows.next()? {
             let (container, name): (Vec<u8>, Vec<u8>) = (row.get(0)?, row.get(1)?);
             objects.push(PacketObject {
@@ -163,7 +189,9 @@ pub(super) fn records(c: &Connection, payload: &TaskPayload, kind: RecordKind) -
                     mtime_ns: row.get(3)?,
                     ctime_ns: row.get(4)?,
                     inode: row.get::<_, i64>(5)?.cast_unsigned(),
+                    tag: row.get(6)?,
                 },
+                is_carried: row.get::<_, i64>(7)? == RecordKind::Carried.code(),
             });
         }
     }
@@ -173,7 +201,7 @@ pub(super) fn records(c: &Connection, payload: &TaskPayload, kind: RecordKind) -
 /// The containers that an enumeration task is about.
 pub(super) fn containers(c: &Connection, task: TaskId) -> Result<Vec<ObjectKey>> {
     let (_, payload) = payload(c, task)?;
-    let containers = records(c, &payload, RecordKind::Directory)?;
+    let containers = records(c, &payload, CONTAINERS)?;
     Ok(containers.into_iter().map(|container| container.key).collect())
 }
 
@@ -193,15 +221,20 @@ pub(super) fn complete(c: &Connection, task: TaskId, totals: TaskTotals) -> Resu
 pub(super) fn give_back(c: &Connection, claim: &Claim, task: FencedTask, how: &GiveBack) -> Result<()> {
     const RETURN: &str = statement(FILE, "return_task");
     const RETRY: &str = statement(FILE, "retry_task");
+    const WAIT: &str = statement(FILE, "wait_task");
     const FAIL: &str = statement(FILE, "fail_task");
     match how {
         GiveBack::Returned => c.prepare_cached(RETURN)?.execute([claim.task.0])?,
         GiveBack::Retry { error, after } => {
             c.prepare_cached(RETRY)?.execute(params![claim.task.0, error, millis(*after)])?
         }
+        GiveBack::Wait { after, why } => {
+            wait(c, task, *after, why)?;
+            c.prepare_cached(WAIT)?.execute(params![claim.task.0, millis(*after)])?
+        }
         GiveBack::Failed { error } => {
             let (task_type, payload) = payload(c, claim.task)?;
-            let given_up = records(c, &payload, record_kind(task_type))?;
+            let given_up = records(c, &payload, record_kinds(task_type))?;
             name_failures(c, task, claim.task, task_type, given_up, Reason::ReadError, error)?;
             // Units of a task that was never split are all its own; a half must not touch its sibling's.
             if task.origin == claim.task {
@@ -211,6 +244,15 @@ pub(super) fn give_back(c: &Connection, claim: &Claim, task: FencedTask, how: &G
         }
     };
     results::clear_staged(c, claim.task)
+}
+
+/// The session waits until the source may be asked again: its silence is no stall.
+fn wait(c: &Connection, task: FencedTask, after: Duration, why: &str) -> Result<()> {
+    const NOTE: &str = statement(ENUMERATION, "note_waiting");
+    let until: i64 =
+        c.prepare_cached(NOTE)?.query_row(params![task.session.0, millis(after)], |row| row.get(0))?;
+    let payload = json!({ "session": task.session, "until_ms": until, "why": why });
+    results::event(c, task.job, "SessionWaiting", payload)
 }
 
 fn payload(c: &Connection, task: TaskId) -> Result<(TaskType, TaskPayload)> {
@@ -235,7 +277,14 @@ fn name_failures(
         Failures::Objects(reports) => (0..)
             .zip(&reports)
             .try_for_each(|(sequence, report)| results::insert_object(c, task, id, sequence, report)),
-        Failures::Containers(units) => units.iter().try_for_each(|unit| units::commit_one(c, task, unit)),
+        Failures::Containers(undone) => {
+            let batch = Batch::of_failed_task(id, &undone, detail)?;
+            undone.into_iter().try_for_each(|unit| units::give_up(c, id, task, unit))?;
+            match batch {
+                Some(batch) => units::record_batch(c, id, task, &batch),
+                None => Ok(()),
+            }
+        }
     }
 }
 
@@ -287,10 +336,13 @@ fn split(c: &Connection, task: &Abandoned, halves: &[NewTask]) -> Result<()> {
 /// failure, and the task is done.
 fn poison(c: &Connection, task: &Abandoned) -> Result<()> {
     const POISON: &str = statement(FILE, "poison_task");
-    let given_up = records(c, &task.payload, record_kind(task.task_type))?;
+    let given_up = records(c, &task.payload, record_kinds(task.task_type))?;
     let count = if task.task_type == TaskType::Classification { given_up.len() as i64 } else { 0 };
     if c.prepare_cached(POISON)?.execute(params![task.id.0, task.claim.0, count])? == 0 {
         return Ok(());
+    }
+    if task.task_type == TaskType::Tracing {
+        origins::give_up(c, task.session)?;
     }
     let detail = task.poisoned_detail();
     name_failures(c, task.fenced(), task.id, task.task_type, given_up, Reason::Poisoned, &detail)

@@ -2,20 +2,23 @@
 //!
 //! A unit that fits one batch is inserted COMMITTED with its records. A larger one collects records
 //! under a STAGING row that no reader looks behind, and one update of that row makes all of them
-//! visible. A crash anywhere leaves either no unit, a staging one to resume, or a committed one to skip.
+//! visible. A crash anywhere leaves either no unit, a staging one to resume, or a committed one to skip. Of a
+//! container that comes in pages, it leaves those that were committed, and the point where the next one begins.
 
 use domesday_model::{
     DatasourceId, EnumerationSessionId, JobStatus, ObjectKey, Reason, TaskId, TaskType, UnitId, UnitRecord,
     UnitStatus,
 };
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::json;
 
 use super::jobs::{self, ENUMERATION as FILE};
-use super::{Result, results, tasks};
+use super::{Result, origins, results, targets, tasks};
 use crate::decide::FencedTask;
 use crate::error::StoreError;
 use crate::fan_out::{FAN_OUT_UNITS_MAX, Waiting, plan};
+use crate::operated::session_checkpoint;
+use crate::pages::{LastPage, is_next};
 use crate::statement::statement;
 use crate::totals::{Batch, FANNED_ALL, Totals};
 use crate::types::*;
@@ -24,19 +27,31 @@ use crate::values;
 pub(super) fn of_task(c: &Connection, claim: &Claim) -> Result<Vec<UnitState>> {
     const UNITS: &str = statement(FILE, "units_of_task");
     let mut statement = c.prepare_cached(UNITS)?;
-    let mut rows = statement.query([claim.task.0])?;
-    let mut units = Vec::new();
-    while let Some(row) = rows.next()? {
-        let status: String = row.get(2)?;
-        units.push(UnitState {
-            unit: UnitId(row.get(0)?),
-            key: ObjectKey(row.get(1)?),
-            status: values::unit_status(&status)?,
-            records: row.get(3)?,
-            resume_point: row.get(4)?,
-        });
-    }
-    Ok(units)
+    let rows = statement.query_map([claim.task.0], |row| Ok(unit_state(row)))?;
+    rows.map(|row| row?).collect()
+}
+
+/// Columns as in the statement `units_of_task`.
+fn unit_state(row: &Row<'_>) -> Result<UnitState> {
+    let status: String = row.get(3)?;
+    Ok(UnitState {
+        unit: UnitId(row.get(0)?),
+        key: ObjectKey(row.get(1)?),
+        page: row.get(2)?,
+        status: values::unit_status(&status)?,
+        records: row.get(4)?,
+        resume_point: row.get(5)?,
+    })
+}
+
+/// The last page of a container.
+fn last_page(c: &Connection, task: FencedTask, key: &ObjectKey) -> Result<Option<UnitState>> {
+    const LAST: &str = statement(FILE, "last_page");
+    let last = c
+        .prepare_cached(LAST)?
+        .query_row(params![task.origin.0, key.0], |row| Ok(unit_state(row)))
+        .optional()?;
+    last.transpose()
 }
 
 pub(super) fn staged_hashes(c: &Connection, unit: UnitId, first_bytes: (u8, u8)) -> Result<Vec<[u8; 16]>> {
@@ -53,12 +68,12 @@ pub(super) fn commit(
     listings: &[UnitListing],
 ) -> Result<()> {
     for listing in listings {
-        commit_one(c, task, listing)?;
+        commit_one(c, claim.task, task, listing)?;
     }
-    match Batch::of_units(claim, listings)? {
-        Some(batch) => record_batch(c, claim.task, task, &batch),
-        None => Ok(()),
+    if let Some(batch) = Batch::of_units(claim, listings)? {
+        record_batch(c, claim.task, task, &batch)?;
     }
+    targets::persist(c, task, listings.iter().flat_map(|listing| &listing.targets))
 }
 
 /// Before a task is completed: refused if it leaves a container listed in part. What a half's sibling has
@@ -80,33 +95,51 @@ pub(super) fn check_none_open(c: &Connection, id: TaskId, task: FencedTask) -> R
     }
 }
 
-/// Commits one unit that was listed whole, or failed. Repeating it changes nothing.
-pub(super) fn commit_one(c: &Connection, task: FencedTask, listing: &UnitListing) -> Result<()> {
-    const FAIL_STAGING: &str = statement(FILE, "fail_staging_unit");
+/// Commits one unit that was listed, or failed. Repeating it changes nothing.
+fn commit_one(c: &Connection, id: TaskId, task: FencedTask, listing: &UnitListing) -> Result<()> {
+    // The first page needs none before it: whether it is there, its own row tells.
+    if listing.page != 0 {
+        let last = last_page(c, task, &listing.key)?.map(|last| LastPage::of(&last));
+        if !is_next(id, last, listing.page)? {
+            return Ok(());
+        }
+    }
     match &listing.outcome {
         UnitOutcome::Listed(records) => {
             let totals = Totals::of(records);
-            let fanned_out = totals.fanned_out();
-            let unit = insert_unit(c, task, &listing.key, UnitStatus::Committed, None, &totals, fanned_out)?;
-            match unit {
+            match insert_unit(c, task, listing, UnitStatus::Committed, &totals, totals.fanned_out())? {
                 Some(unit) => insert_records(c, unit, 0, records, &totals),
                 None => replace_staging(c, task, &listing.key, records, &totals),
             }
         }
         UnitOutcome::Failed { reason, detail } => {
-            let failed = Some((*reason, detail.as_str()));
-            let none = Totals::default();
-            if insert_unit(c, task, &listing.key, UnitStatus::Failed, failed, &none, FANNED_ALL)?.is_none() {
-                c.prepare_cached(FAIL_STAGING)?.execute(params![
-                    task.origin.0,
-                    listing.key.0,
-                    reason.as_str(),
-                    detail
-                ])?;
+            match insert_unit(c, task, listing, UnitStatus::Failed, &Totals::default(), FANNED_ALL)? {
+                Some(_) => Ok(()),
+                None => fail_staging(c, task, &listing.key, *reason, detail),
             }
-            Ok(())
         }
     }
+}
+
+fn fail_staging(
+    c: &Connection,
+    task: FencedTask,
+    key: &ObjectKey,
+    reason: Reason,
+    detail: &str,
+) -> Result<()> {
+    const FAIL: &str = statement(FILE, "fail_staging_unit");
+    c.prepare_cached(FAIL)?.execute(params![task.origin.0, key.0, reason.as_str(), detail])?;
+    Ok(())
+}
+
+/// Gives up a container, from where its listing is; one that has ended stays as it is.
+pub(super) fn give_up(c: &Connection, id: TaskId, task: FencedTask, mut failed: UnitListing) -> Result<()> {
+    failed.page = match last_page(c, task, &failed.key)? {
+        Some(last) if LastPage::of(&last).is_open => last.page + 1,
+        _ => 0,
+    };
+    commit_one(c, id, task, &failed)
 }
 
 /// A container that an earlier claim began in batches, and that now came whole in one: the listing takes
@@ -122,7 +155,7 @@ fn replace_staging(
     let Some((unit, _)) = staging(c, task, key)? else { return Ok(()) };
     clear(c, task, unit)?;
     insert_records(c, unit, 0, records, totals)?;
-    add_totals(c, unit, totals, None)?;
+    add_totals(c, unit, totals)?;
     c.prepare_cached(COMMIT)?.execute(params![unit.0, task.origin.0])?;
     Ok(())
 }
@@ -137,7 +170,7 @@ fn staging(c: &Connection, task: FencedTask, key: &ObjectKey) -> Result<Option<(
     Ok(row)
 }
 
-fn add_totals(c: &Connection, unit: UnitId, totals: &Totals, resume_point: Option<&str>) -> Result<()> {
+fn add_totals(c: &Connection, unit: UnitId, totals: &Totals) -> Result<()> {
     const ADD: &str = statement(FILE, "add_unit_totals");
     c.prepare_cached(ADD)?.execute(params![
         unit.0,
@@ -145,8 +178,8 @@ fn add_totals(c: &Connection, unit: UnitId, totals: &Totals, resume_point: Optio
         totals.containers,
         totals.objects,
         totals.skipped,
+        totals.unchanged,
         totals.bytes,
-        resume_point,
     ])?;
     Ok(())
 }
@@ -154,18 +187,22 @@ fn add_totals(c: &Connection, unit: UnitId, totals: &Totals, resume_point: Optio
 fn insert_unit(
     c: &Connection,
     task: FencedTask,
-    key: &ObjectKey,
+    listing: &UnitListing,
     status: UnitStatus,
-    failed: Option<(Reason, &str)>,
     totals: &Totals,
     fanned_out: i64,
 ) -> Result<Option<UnitId>> {
     const INSERT: &str = statement(FILE, "insert_unit");
+    let failed = match &listing.outcome {
+        UnitOutcome::Listed(_) => None,
+        UnitOutcome::Failed { reason, detail } => Some((*reason, detail)),
+    };
     let inserted = c.prepare_cached(INSERT)?.execute(params![
         task.origin.0,
         task.job.0,
         task.session.0,
-        key.0,
+        listing.key.0,
+        listing.page,
         status.as_str(),
         failed.map(|(reason, _)| reason.as_str()),
         failed.map(|(_, detail)| detail),
@@ -173,7 +210,9 @@ fn insert_unit(
         totals.containers,
         totals.objects,
         totals.skipped,
+        totals.unchanged,
         totals.bytes,
+        listing.resume_point,
         fanned_out,
     ])?;
     Ok((inserted == 1).then(|| UnitId(c.last_insert_rowid())))
@@ -200,6 +239,7 @@ fn insert_records(
             record.marks.mtime_ns,
             record.marks.ctime_ns,
             record.marks.inode.cast_signed(),
+            record.marks.tag,
             record.reason.map(Reason::as_str),
         ])?;
     }
@@ -210,7 +250,8 @@ fn insert_records(
 }
 
 pub(super) fn stage(c: &Connection, claim: &Claim, task: FencedTask, batch: &StageBatch) -> Result<UnitId> {
-    let inserted = insert_unit(c, task, &batch.key, UnitStatus::Staging, None, &Totals::default(), 0)?;
+    let empty = UnitListing::whole(batch.key.clone(), Vec::new());
+    let inserted = insert_unit(c, task, &empty, UnitStatus::Staging, &Totals::default(), 0)?;
     let (unit, next) = match inserted {
         Some(unit) => (unit, 0),
         None => staging(c, task, &batch.key)?.ok_or(StoreError::LostClaim(claim.task))?,
@@ -224,8 +265,9 @@ pub(super) fn stage(c: &Connection, claim: &Claim, task: FencedTask, batch: &Sta
     }
     let totals = Totals::of(&batch.records);
     insert_records(c, unit, batch.first_sequence, &batch.records, &totals)?;
-    add_totals(c, unit, &totals, batch.resume_point.as_deref())?;
+    add_totals(c, unit, &totals)?;
     record_batch(c, claim.task, task, &Batch::of_part(claim, batch)?)?;
+    targets::persist(c, task, &batch.targets)?;
     Ok(unit)
 }
 
@@ -253,13 +295,16 @@ pub(super) fn clear(c: &Connection, task: FencedTask, unit: UnitId) -> Result<()
 }
 
 pub(super) fn fail_open(c: &Connection, origin: TaskId, error: &str) -> Result<()> {
-    const FAIL: &str = statement(FILE, "fail_open_units_of_task");
-    c.prepare_cached(FAIL)?.execute(params![origin.0, error])?;
+    const STAGING: &str = statement(FILE, "fail_open_units_of_task");
+    const PAGES: &str = statement(FILE, "fail_open_pages_of_task");
+    for sql in [STAGING, PAGES] {
+        c.prepare_cached(sql)?.execute(params![origin.0, error])?;
+    }
     Ok(())
 }
 
 /// One row of `enumeration_batches` per commit, with the session's checkpoint derived from it.
-fn record_batch(c: &Connection, id: TaskId, task: FencedTask, batch: &Batch) -> Result<()> {
+pub(super) fn record_batch(c: &Connection, id: TaskId, task: FencedTask, batch: &Batch) -> Result<()> {
     const PROGRESS: &str = statement(tasks::FILE, "note_progress");
     const BATCH: &str = statement(FILE, "insert_batch");
     const CHECKPOINT: &str = statement(FILE, "save_checkpoint");
@@ -276,7 +321,7 @@ fn record_batch(c: &Connection, id: TaskId, task: FencedTask, batch: &Batch) -> 
     ])?;
     let id: i64 = c
         .prepare_cached(CHECKPOINT)?
-        .query_row(params![format!("session:{}", task.session), checkpoint], |row| row.get(0))?;
+        .query_row(params![session_checkpoint(task.session), checkpoint], |row| row.get(0))?;
     c.prepare_cached(TOUCH)?.execute(params![task.session.0, id])?;
     results::event(c, task.job, "BatchCommitted", json!({ "session": task.session, "items": items }))
 }
@@ -299,6 +344,7 @@ pub(super) fn fan_out(c: &Connection, lease: &JobLease, policy: FanOutPolicy) ->
     let plan = plan(lease.job, &units_to_fan_out(c, lease)?, policy, |task_type| match task_type {
         TaskType::DiscoveryEnumerate => enumeration,
         TaskType::Classification => classification,
+        TaskType::Tracing => 0,
     });
     for task in &plan.tasks {
         tasks::insert(c, task)?;
@@ -306,7 +352,8 @@ pub(super) fn fan_out(c: &Connection, lease: &JobLease, policy: FanOutPolicy) ->
     for (unit, bit) in &plan.covered {
         c.prepare_cached(MARK)?.execute(params![unit.0, bit])?;
     }
-    Ok(plan.report)
+    let tracing_tasks = origins::fan_out(c, lease.job)?;
+    Ok(FanOutReport { tracing_tasks, ..plan.report })
 }
 
 fn units_to_fan_out(c: &Connection, lease: &JobLease) -> Result<Vec<Waiting>> {

@@ -5,15 +5,16 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use domesday_model::{
-    Command, DatasourceSpec, JobId, JobStatus, MasterJobId, ObjectKey, ProcessId, RecordKind, RuleSetHash,
-    ScanTemplate, TaskId, TaskType, UnitId,
+    BatchId, CheckpointId, Command, DatasourceSpec, EnumerationSessionId, JobId, JobStatus, MasterJobId,
+    ObjectKey, Origin, ProcessId, RuleSetHash, ScanTargetId, ScanTemplate, TaskId, TaskType, UnitId,
 };
 use tokio::sync::watch;
 
 use super::{
-    Result, SqliteStore, datasources, jobs, operations, prune, reports, results, retry, tasks, templates,
-    units,
+    Result, SqliteStore, base, datasources, jobs, operations, origins, prune, reports, results, retry,
+    sessions, targets, tasks, templates, units,
 };
+use crate::decide::{CONTAINERS, OBJECTS};
 use crate::types::*;
 use crate::verbs::Store;
 
@@ -143,7 +144,12 @@ impl Store for SqliteStore {
 
     async fn start_sessions(&self, lease: &JobLease) -> Result<u64> {
         let lease = *lease;
-        self.write("start_sessions", move |c| jobs::start_sessions(c, &lease)).await
+        self.write("start_sessions", move |c| jobs::start_sessions(c, &lease, None)).await
+    }
+
+    async fn open_session(&self, lease: &JobLease, datasource: &str) -> Result<EnumerationSessionId> {
+        let (lease, datasource) = (*lease, datasource.to_owned());
+        self.write("open_session", move |c| jobs::open_session(c, &lease, &datasource)).await
     }
 
     async fn fan_out(&self, lease: &JobLease, policy: FanOutPolicy) -> Result<FanOutReport> {
@@ -188,7 +194,7 @@ impl Store for SqliteStore {
 
     async fn packet_containers(&self, packet: &WorkPacket) -> Result<Vec<ObjectKey>> {
         let payload = packet.payload.clone();
-        let containers = self.read(move |c| tasks::records(c, &payload, RecordKind::Directory)).await?;
+        let containers = self.read(move |c| tasks::records(c, &payload, CONTAINERS)).await?;
         let mut keys: Vec<ObjectKey> = containers.into_iter().map(|container| container.key).collect();
         keys.sort_unstable();
         Ok(keys)
@@ -196,7 +202,23 @@ impl Store for SqliteStore {
 
     async fn packet_objects(&self, packet: &WorkPacket) -> Result<Vec<PacketObject>> {
         let payload = packet.payload.clone();
-        self.read(move |c| tasks::records(c, &payload, RecordKind::File)).await
+        self.read(move |c| tasks::records(c, &payload, OBJECTS)).await
+    }
+
+    async fn prior_records(
+        &self,
+        base: &Base,
+        containers: &[ObjectKey],
+        from: PriorCursor,
+        max: u32,
+    ) -> Result<PriorPage> {
+        let (base, containers) = (*base, containers.to_vec());
+        self.read(move |c| base::records(c, &base, &containers, from, max)).await
+    }
+
+    async fn prior_results(&self, base: &Base, keys: Vec<ObjectKey>) -> Result<Vec<Option<ResultBatch>>> {
+        let base = *base;
+        self.read(move |c| base::results(c, &base, &keys)).await
     }
 
     async fn task_units(&self, claim: &Claim) -> Result<Vec<UnitState>> {
@@ -266,6 +288,25 @@ impl Store for SqliteStore {
         self.write("complete_classifications", move |c| results::complete(c, fence, &completions)).await
     }
 
+    async fn untraced(&self, claim: &Claim, max: u32) -> Result<Vec<ObjectKey>> {
+        let (claim, fence) = (*claim, self.fence);
+        self.write("untraced", move |c| origins::untraced(c, fence.check(c, &claim)?, max)).await
+    }
+
+    async fn save_origins(&self, claim: &Claim, origins: Vec<(ObjectKey, Option<Origin>)>) -> Result<()> {
+        let (claim, fence) = (*claim, self.fence);
+        self.write("save_origins", move |c| origins::save(c, fence.check(c, &claim)?, &origins)).await
+    }
+
+    async fn complete_tracing(&self, claim: &Claim) -> Result<()> {
+        let (claim, fence) = (*claim, self.fence);
+        self.write("complete_tracing", move |c| {
+            fence.check(c, &claim)?;
+            tasks::complete(c, claim.task, TaskTotals::default())
+        })
+        .await
+    }
+
     async fn give_back(&self, claim: &Claim, how: GiveBack) -> Result<()> {
         let (claim, fence) = (*claim, self.fence);
         self.write("give_back", move |c| {
@@ -321,6 +362,65 @@ impl Store for SqliteStore {
 
     async fn prune(&self, older_than: Duration, max: u32) -> Result<PruneReport> {
         self.write("prune", move |c| prune::prune(c, older_than, max)).await
+    }
+
+    async fn sessions(
+        &self,
+        filter: SessionFilter,
+        after: Option<EnumerationSessionId>,
+        max: u32,
+    ) -> Result<Vec<SessionInfo>> {
+        self.read(move |c| sessions::sessions(c, &filter, after, max)).await
+    }
+
+    async fn batch(&self, id: BatchId) -> Result<Option<BatchInfo>> {
+        self.read(move |c| sessions::batch(c, id)).await
+    }
+
+    async fn batches(
+        &self,
+        session: EnumerationSessionId,
+        after: Option<BatchId>,
+        max: u32,
+    ) -> Result<Vec<BatchInfo>> {
+        self.read(move |c| sessions::batches(c, session, after, max)).await
+    }
+
+    async fn checkpoint(&self, id: CheckpointId) -> Result<Option<Checkpoint>> {
+        self.read(move |c| sessions::checkpoint(c, id)).await
+    }
+
+    async fn checkpoint_of(&self, target: &str) -> Result<Option<Checkpoint>> {
+        let target = target.to_owned();
+        self.read(move |c| sessions::checkpoint_of(c, &target)).await
+    }
+
+    async fn save_checkpoint(&self, target: &str, data: &serde_json::Value) -> Result<CheckpointId> {
+        let (target, data) = (target.to_owned(), data.clone());
+        self.write("save_checkpoint", move |c| sessions::save_checkpoint(c, &target, &data)).await
+    }
+
+    async fn delete_checkpoint(&self, target: &str) -> Result<bool> {
+        let target = target.to_owned();
+        self.write("delete_checkpoint", move |c| sessions::delete_checkpoint(c, &target)).await
+    }
+
+    async fn target(&self, id: ScanTargetId) -> Result<Option<ScanTarget>> {
+        self.read(move |c| targets::target(c, id)).await
+    }
+
+    async fn targets_by_url(&self, url: &str) -> Result<Vec<ScanTarget>> {
+        let url = url.to_owned();
+        self.read(move |c| targets::by_url(c, &url)).await
+    }
+
+    async fn targets(
+        &self,
+        filter: TargetFilter,
+        after: Option<ScanTargetId>,
+        max: u32,
+    ) -> Result<Vec<ScanTarget>> {
+        self.read(move |c| targets::targets(c, &filter, after, max)).await
     }
 
     async fn master_job(&self, id: MasterJobId) -> Result<Option<MasterJob>> {

@@ -1,22 +1,28 @@
 //! What goes into the verbs and comes out of them: jobs, tasks, units and results here, what people set up and
 //! look at in files of their own.
 
+mod base;
 mod configuring;
 mod operating;
+mod sessions;
+mod targets;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use domesday_model::{
     Category, ClaimId, Command, DatasourceId, EnumerationSessionId, FindingDraft, FindingId, Fingerprint,
-    JobConfiguration, JobId, JobStatus, Location, MasterJobId, ObjectKey, ObjectReport, ObjectStatus,
-    Position, ProcessId, Reason, RuleSetHash, ScanOptions, Score, Span, TaskId, TaskPayload, TaskType,
-    UnitId, UnitRecord, UnitStatus, VersionMarks,
+    JobConfiguration, JobId, JobStatus, Location, MasterJobId, ObjectKey, ObjectReport, ObjectStatus, Origin,
+    Position, ProcessId, Reason, RuleSetHash, ScanOptions, Score, Span, TargetDraft, TaskId, TaskPayload,
+    TaskType, UnitId, UnitRecord, UnitStatus, VersionMarks,
 };
 
 use crate::error::StoreError;
+pub use base::*;
 pub use configuring::*;
 pub use operating::*;
+pub use sessions::*;
+pub use targets::*;
 
 /// The right to write a task's results. Lost when the task is reaped, cancelled or done.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -120,6 +126,8 @@ pub struct WorkPacket {
     pub options: ScanOptions,
     /// How often this task failed before, for back-off.
     pub failures: u32,
+    /// What unchanged objects are known from; `None`: everything is to be read.
+    pub base: Option<Base>,
 }
 
 /// The data source of a work packet.
@@ -139,23 +147,63 @@ pub struct PacketObject {
     pub key: ObjectKey,
     pub size: u64,
     pub marks: VersionMarks,
+    /// Not to be read: what the base says of it holds.
+    pub is_carried: bool,
 }
 
-/// A unit that a task has already begun or finished.
+impl PacketObject {
+    /// One that is known by its key alone.
+    pub fn unlisted(key: ObjectKey) -> PacketObject {
+        PacketObject { key, size: 0, marks: VersionMarks::default(), is_carried: false }
+    }
+}
+
+/// A container that a task has already begun or finished: its last page.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct UnitState {
     pub unit: UnitId,
     pub key: ObjectKey,
+    /// From 0 on; the next one to list is the one behind it.
+    pub page: i64,
     pub status: UnitStatus,
+    /// Records of this page.
     pub records: i64,
+    /// Where the next page begins; `None` of a container that has ended, or that is staged.
     pub resume_point: Option<String>,
 }
 
-/// A container listed whole, or failed.
+impl UnitState {
+    /// Whether nothing of the container is left to list.
+    pub fn is_ended(&self) -> bool {
+        self.status != UnitStatus::Staging && self.resume_point.is_none()
+    }
+}
+
+/// A container listed whole, a page of one, or the failure of either.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct UnitListing {
     pub key: ObjectKey,
+    /// Which page of the container this is, from 0 on. The page before it is committed, and was not the last.
+    pub page: i64,
     pub outcome: UnitOutcome,
+    /// Where the next page begins; `None` ends the container.
+    pub resume_point: Option<String>,
+    /// Real things that the listing came upon.
+    pub targets: Vec<TargetDraft>,
+}
+
+impl UnitListing {
+    /// A container that came whole.
+    pub fn whole(key: ObjectKey, records: Vec<UnitRecord>) -> UnitListing {
+        let outcome = UnitOutcome::Listed(records);
+        UnitListing { key, page: 0, outcome, resume_point: None, targets: Vec::new() }
+    }
+
+    /// A container that cannot be listed, from this page on.
+    pub fn failed(key: ObjectKey, page: i64, reason: Reason, detail: impl Into<String>) -> UnitListing {
+        let outcome = UnitOutcome::Failed { reason, detail: detail.into() };
+        UnitListing { key, page, outcome, resume_point: None, targets: Vec::new() }
+    }
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -170,7 +218,8 @@ pub struct StageBatch {
     pub key: ObjectKey,
     pub first_sequence: i64,
     pub records: Vec<UnitRecord>,
-    pub resume_point: Option<String>,
+    /// Real things that the listing came upon.
+    pub targets: Vec<TargetDraft>,
 }
 
 /// Results of classification, staged under (task, claim).
@@ -210,6 +259,9 @@ pub struct Completion {
     pub first_sequence: u64,
     pub batch: ResultBatch,
     pub totals: TaskTotals,
+    /// Objects with findings whose origin is to be looked up, for kinds of source that trace it. What is known
+    /// already is not looked up again.
+    pub untraced: Vec<ObjectKey>,
 }
 
 /// What to do with a task that could not be finished.
@@ -219,6 +271,8 @@ pub enum GiveBack {
     Returned,
     /// It failed, and may succeed later.
     Retry { error: String, after: Duration },
+    /// The source asks to be left alone for a while: nothing failed, and the session waits until then.
+    Wait { after: Duration, why: String },
     /// It failed for good; what it left undone is named as failed.
     Failed { error: String },
 }
@@ -236,6 +290,7 @@ pub struct FanOutReport {
     pub units: u64,
     pub enumeration_tasks: u64,
     pub classification_tasks: u64,
+    pub tracing_tasks: u64,
 }
 
 /// What one pass of the task reaper did.
@@ -275,7 +330,9 @@ pub struct JobSummary {
     pub objects_listed: u64,
     /// Bytes of these, by their listed size.
     pub bytes_listed: u64,
-    /// Containers listed.
+    /// Objects that are as they were when they were last scanned, and clean: not read again.
+    pub objects_unchanged: u64,
+    /// Containers listed; of those that come in pages, their pages.
     pub units: u64,
     /// Objects of completed classification tasks.
     pub objects_done: u64,
@@ -309,6 +366,8 @@ pub struct Occurrence {
     pub span: Span,
     pub position: Position,
     pub decoding: Vec<String>,
+    /// Where the object came from, if that was looked up.
+    pub origin: Option<Origin>,
 }
 
 /// Which occurrences to read.

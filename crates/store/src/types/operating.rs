@@ -1,7 +1,8 @@
 //! The fleet as people look at it: jobs, tasks, processes, queues.
 
 use domesday_model::{
-    Command, JobId, JobStatus, MasterJobId, ProcessId, TaskId, TaskPayload, TaskStatus, TaskType,
+    Command, EnumerationSessionId, JobId, JobStatus, MasterJobId, ProcessId, TaskId, TaskPayload, TaskStatus,
+    TaskType,
 };
 
 use super::{Load, Profile, TaskTotals};
@@ -29,6 +30,8 @@ pub struct ChildJobState {
 pub struct JobProgress {
     pub objects_listed: u64,
     pub bytes_listed: u64,
+    /// As they were when they were last scanned, and clean: not read again.
+    pub objects_unchanged: u64,
     pub objects_done: u64,
     pub bytes_done: u64,
     pub tasks_pending: u64,
@@ -37,6 +40,8 @@ pub struct JobProgress {
     pub tasks_failed: u64,
     /// No enumeration task is open and no unit waits to be fanned out.
     pub listing_done: bool,
+    /// Until when a source of the job asked to be left alone, the latest of them; `None` when none does.
+    pub waiting_until_ms: Option<i64>,
 }
 
 /// Which tasks to list.
@@ -45,6 +50,9 @@ pub struct TaskFilter {
     pub master: Option<MasterJobId>,
     pub status: Option<TaskStatus>,
     pub task_type: Option<TaskType>,
+    pub session: Option<EnumerationSessionId>,
+    /// Only those behind this one.
+    pub after: Option<TaskId>,
 }
 
 /// A task, for people.

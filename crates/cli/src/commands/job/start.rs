@@ -46,6 +46,7 @@ async fn submit(store: &Arc<dyn Store>, args: &StartArgs, id: MasterJobId) -> Re
     })?;
     let mut job = compose(store.as_ref(), &stored.template, id).await?;
     job.priority = args.priority.unwrap_or(job.priority);
+    job.configuration.incremental &= !args.rescan;
     let configuration = job.configuration.clone();
     store.submit(job).await?;
     Ok(configuration)
@@ -134,6 +135,8 @@ mod tests {
             rule_set: String::new(),
             options: ScanOptions::default(),
             fingerprint_key: "k1".into(),
+            engine_version: 0,
+            incremental: false,
         };
         let process = |group: &str, key: &str, labels: &[&str], lease_ms| ProcessState {
             id: ProcessId([0; 16]),

@@ -1,36 +1,35 @@
 //! Running `git` for a remote: what it may do, what it is told, and when it is ended.
 
-use std::ffi::OsStr;
+use std::ffi::OsString;
+use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use std::{env, thread};
 
-use domesday_connector::credentials::Secret;
+use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::RemoteUrl;
+use super::access::Authentication;
+use super::url::RemoteUrl;
 use crate::git::error::GitError;
 
+/// How often it is looked whether anybody still waits.
+pub(super) const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// How often the size of what is fetched is looked at.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Bytes of what `git` says that are kept.
-const SAID_MAX: u64 = 4 << 10;
-/// The variables in which the user and the token are handed over.
-const USER_VARIABLE: &str = "DOMESDAY_GIT_USER";
-const TOKEN_VARIABLE: &str = "DOMESDAY_GIT_TOKEN";
-/// What `git` asks for the token: a line of shell that names the variables, not their values.
-const HELPER: &str = "!f() { test \"$1\" = get && \
-    printf 'username=%s\\npassword=%s\\n' \"$DOMESDAY_GIT_USER\" \"$DOMESDAY_GIT_TOKEN\"; }; f";
+const MEASURE_EVERY: Duration = Duration::from_secs(1);
+/// Bytes of what `git` says that are looked at, and those at the end of it that are passed on.
+const SAID_MAX: u64 = 64 << 10;
+const TOLD_MAX: usize = 1 << 10;
 /// What `git` and the programs it starts need of the surroundings: to be found, to reach the network, and
 /// to use the keys of whoever runs this.
-const INHERITED: [&str; 16] = [
+const INHERITED: [&str; 15] = [
     "PATH",
     "HOME",
     "USER",
-    "LANG",
     "TMPDIR",
     "SSH_AUTH_SOCK",
     "http_proxy",
@@ -44,7 +43,7 @@ const INHERITED: [&str; 16] = [
     "SSL_CERT_DIR",
     "GIT_SSL_CAINFO",
 ];
-const SETTINGS: [&str; 17] = [
+const SETTINGS: [&str; 20] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.askPass=",
@@ -55,129 +54,178 @@ const SETTINGS: [&str; 17] = [
     "submodule.recurse=false",
     "gc.auto=0",
     "maintenance.auto=false",
-    // To another host a token must not go.
+    // To another host a secret must not go.
     "http.followRedirects=false",
+    // A server that says nothing for minutes is gone.
+    "http.lowSpeedLimit=1",
+    "http.lowSpeedTime=300",
     "protocol.allow=never",
     "protocol.https.allow=always",
     "protocol.http.allow=always",
     "protocol.ssh.allow=always",
+    "protocol.git.allow=always",
     "protocol.file.allow=always",
     "protocol.ext.allow=never",
 ];
+/// What `git` says when it is not let in, in lower case.
+const DENIED: [&str; 10] = [
+    "authentication failed",
+    "could not read username",
+    "could not read password",
+    "terminal prompts disabled",
+    "returned error: 401",
+    "returned error: 403",
+    "permission denied (",
+    "permission denied, ",
+    "access denied",
+    "host key verification failed",
+];
+/// What it says of a repository that is not there, or that is hidden from whoever may not read it.
+const NOT_FOUND: [&str; 2] = ["repository not found", "' not found"];
 
-/// What `git` authenticates with.
-#[derive(Clone, Debug)]
-pub struct Token {
-    user: String,
-    secret: Secret,
+/// Somebody waits for what `git` does. When this goes, it is ended.
+pub struct Alive(Arc<()>);
+
+/// Tells whether anybody still waits.
+pub struct Watch(Weak<()>);
+
+impl Alive {
+    pub fn new() -> Alive {
+        Alive(Arc::new(()))
+    }
+
+    pub fn watch(&self) -> Watch {
+        Watch(Arc::downgrade(&self.0))
+    }
 }
 
-impl Token {
-    /// `user` is what the host wants beside a token; many take any.
-    pub fn new(user: impl Into<String>, secret: Secret) -> Result<Token, GitError> {
-        let user = user.into();
-        // Lines are how the helper's answer is read, and NUL ends a variable.
-        if [user.as_bytes(), secret.expose()].concat().iter().any(|byte| b"\n\r\0".contains(byte)) {
-            return Err(GitError::Configuration("a user or token for git has a line break in it".to_owned()));
-        }
-        Ok(Token { user, secret })
+impl Watch {
+    pub(super) fn is_over(&self) -> bool {
+        self.0.strong_count() == 0
     }
+}
+
+/// One run of `git`.
+pub(super) struct Run<'a> {
+    pub url: &'a RemoteUrl,
+    pub authentication: &'a Authentication,
+    pub watch: &'a Watch,
+    /// Where it runs: the mirror that is updated, or the folder of all, which is in no repository's worktree.
+    pub folder: &'a Path,
+    /// The program for `ssh`, as the shell has it.
+    pub ssh: &'a str,
+    /// Where a private key may be for the while.
+    pub key_path: PathBuf,
+    /// A lock that `git` holds too: should this process be killed, it stays locked until `git` has ended.
+    pub lock: &'a File,
+    pub limits: Limits,
 }
 
 /// When `git` is ended.
 pub(super) struct Limits {
-    /// Bytes that the repository may have.
-    pub bytes: u64,
+    /// What is made, and the bytes that it may have.
+    pub size: Option<(PathBuf, u64)>,
     pub time: Duration,
 }
 
-/// Runs `git clone` into `repository`, or `git fetch` in it.
-pub(super) fn git(
-    arguments: &[&str],
-    url: &RemoteUrl,
-    token: Option<&Token>,
-    repository: &Path,
-    limits: &Limits,
-) -> Result<(), GitError> {
-    let mut command = command(url, token)?;
-    if arguments[0] == "clone" {
-        command.args(arguments).arg(url.as_str()).arg(repository);
-    } else {
-        command.arg("-C").arg(repository).args(arguments).arg(url.as_str()).arg("+refs/*:refs/*");
-    }
-    let failed = |detail: String| {
-        let what = format!("git {} of {url}", arguments[0]);
-        GitError::Io { what, source: io::Error::other(detail) }
-    };
-    let mut child = command.spawn().map_err(|error| failed(format!("{error}; is git installed?")))?;
-    let said = watch(&mut child, repository, limits).map_err(failed)?;
-    let status = child.wait().map_err(|error| failed(error.to_string()))?;
-    if status.success() { Ok(()) } else { Err(failed(said.replace_token(token))) }
-}
-
-fn command(url: &RemoteUrl, token: Option<&Token>) -> Result<Command, GitError> {
-    let mut command = Command::new("git");
-    command.env_clear();
-    command.envs(INHERITED.iter().filter_map(|name| Some((name, env::var_os(name)?))));
-    command.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null");
-    command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_ASKPASS", "").env("SSH_ASKPASS_REQUIRE", "never");
-    command.env("GIT_SSH_COMMAND", "ssh -o BatchMode=yes").env("GIT_NO_REPLACE_OBJECTS", "1");
-    for setting in SETTINGS {
-        command.args(["-c", setting]);
-    }
-    if let Some(token) = token {
-        if !url.takes_token() {
-            let hint = format!("`url`: a token is sent over https only, not over {}", url.scheme());
-            return Err(GitError::Configuration(hint));
-        }
-        command.arg("-c").arg(format!("credential.{}.helper={HELPER}", url.site()));
-        command.env(USER_VARIABLE, &token.user).env(TOKEN_VARIABLE, OsStr::from_bytes(token.secret.expose()));
-    }
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-    Ok(command)
-}
-
-/// What `git` said last.
-struct Said(String);
-
-impl Said {
-    /// `git` does not repeat a password; a server may.
-    fn replace_token(self, token: Option<&Token>) -> String {
-        match token {
-            Some(token) if !token.secret.expose().is_empty() => {
-                self.0.replace(&*String::from_utf8_lossy(token.secret.expose()), "…")
-            }
-            _ => self.0,
-        }
-    }
-}
-
-/// Waits until `git` has said everything, and ends it when it takes too long or too much.
-fn watch(child: &mut Child, repository: &Path, limits: &Limits) -> Result<Said, String> {
-    let mut errors = child.stderr.take().expect("its errors were asked for");
-    let (sender, receiver) = mpsc::channel();
-    thread::spawn(move || {
-        let mut said = Vec::new();
-        let _ = errors.by_ref().take(SAID_MAX).read_to_end(&mut said);
-        // The rest is read too, lest it waits for a reader.
-        let _ = io::copy(&mut errors, &mut io::sink());
-        let _ = sender.send(String::from_utf8_lossy(&said).trim().to_owned());
-    });
-    let begun = Instant::now();
-    loop {
-        let over = match receiver.recv_timeout(LOOK_EVERY) {
-            Ok(said) => return Ok(Said(said)),
-            Err(RecvTimeoutError::Disconnected) => return Ok(Said(String::new())),
-            Err(RecvTimeoutError::Timeout) if begun.elapsed() > limits.time => {
-                format!("takes more than {} seconds", limits.time.as_secs())
-            }
-            Err(RecvTimeoutError::Timeout) if super::folder_bytes(repository, 0) > limits.bytes => {
-                format!("takes more than the {} bytes that mirrors may have", limits.bytes)
-            }
-            Err(RecvTimeoutError::Timeout) => continue,
+impl Run<'_> {
+    /// Runs `git` with a command and what it is given; how many lines it wrote.
+    pub fn git(&self, name: &str, arguments: &[OsString]) -> Result<usize, GitError> {
+        let failed = |detail: String| {
+            let what = format!("git {name} of {}", self.url);
+            GitError::Io { what, source: io::Error::other(detail) }
         };
-        let _ = child.kill();
-        let _ = child.wait();
-        return Err(over);
+        let mut command = self.command()?;
+        let _key = self.authentication.hand_over(&mut command, self.url, self.ssh, &self.key_path)?;
+        let child = command.arg(name).args(arguments).spawn();
+        let mut child = child.map_err(|error| failed(format!("{error}; is git installed?")))?;
+        let lines = count_lines(child.stdout.take());
+        let said = self.wait(&mut child).map_err(failed)?;
+        let status = child.wait().map_err(|error| failed(error.to_string()))?;
+        if status.success() {
+            return Ok(lines.join().unwrap_or_default());
+        }
+        let said = self.authentication.scrub(&said);
+        let lower = said.to_lowercase();
+        let said = &said[said.ceil_char_boundary(said.len().saturating_sub(TOLD_MAX))..];
+        if DENIED.iter().any(|sign| lower.contains(sign)) {
+            return Err(GitError::Denied(format!("{}: {said}; {}", self.url, self.authentication.hint())));
+        }
+        if NOT_FOUND.iter().any(|sign| lower.contains(sign)) {
+            return Err(failed(format!("{said}: it is gone, or the credential may not see it")));
+        }
+        Err(failed(said.to_owned()))
     }
+
+    fn command(&self) -> Result<Command, GitError> {
+        let mut command = Command::new("git");
+        command.env_clear();
+        command.envs(INHERITED.iter().filter_map(|name| Some((name, env::var_os(name)?))));
+        // What it says is looked at.
+        command.env("LC_ALL", "C");
+        command.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null");
+        command.env("GIT_ATTR_NOSYSTEM", "1").env("GIT_NO_REPLACE_OBJECTS", "1");
+        command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_ASKPASS", "").env("SSH_ASKPASS_REQUIRE", "never");
+        command.env("GIT_CEILING_DIRECTORIES", self.folder.parent().unwrap_or(self.folder));
+        for setting in SETTINGS {
+            command.args(["-c", setting]);
+        }
+        let lock = self.lock.try_clone().map_err(|error| GitError::io(self.folder, error))?;
+        command.stdin(lock).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // All that it starts is ended with it.
+        command.current_dir(self.folder).process_group(0);
+        Ok(command)
+    }
+
+    /// Waits until `git` has said everything, and ends it when it takes too long or too much, or nobody
+    /// waits any more.
+    fn wait(&self, child: &mut Child) -> Result<String, String> {
+        let mut errors = child.stderr.take().expect("its errors were asked for");
+        let (sender, receiver) = mpsc::channel();
+        thread::spawn(move || {
+            let mut said = Vec::new();
+            let _ = errors.by_ref().take(SAID_MAX).read_to_end(&mut said);
+            // The rest is read too, lest it waits for a reader.
+            let _ = io::copy(&mut errors, &mut io::sink());
+            let _ = sender.send(String::from_utf8_lossy(&said).trim().to_owned());
+        });
+        let begun = Instant::now();
+        let mut measured = begun;
+        loop {
+            match receiver.recv_timeout(LOOK_EVERY) {
+                Ok(said) => return Ok(said),
+                Err(RecvTimeoutError::Disconnected) => return Ok(String::new()),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            let too_large = self.limits.size.as_ref().filter(|(path, max)| {
+                let is_due = measured.elapsed() >= MEASURE_EVERY;
+                if is_due {
+                    measured = Instant::now();
+                }
+                is_due && super::folder_bytes(path, 0) > *max
+            });
+            let over = match too_large {
+                Some((_, max)) => format!("takes more than the {max} bytes that mirrors may have"),
+                None if begun.elapsed() > self.limits.time => {
+                    format!("takes more than {} seconds", self.limits.time.as_secs())
+                }
+                None if self.watch.is_over() => "ended, for nobody waits for it any more".to_owned(),
+                None => continue,
+            };
+            let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
+            let _ = child.wait();
+            return Err(over);
+        }
+    }
+}
+
+fn count_lines(output: Option<ChildStdout>) -> thread::JoinHandle<usize> {
+    thread::spawn(move || {
+        let (mut lines, mut buffer) = (0, [0; 4096]);
+        let Some(mut output) = output else { return 0 };
+        while let Ok(got @ 1..) = output.read(&mut buffer) {
+            lines += buffer[..got].iter().filter(|&&byte| byte == b'\n').count();
+        }
+        lines
+    })
 }

@@ -2,11 +2,13 @@
 
 use std::fmt;
 
+use domesday_connector::credentials::Method;
+
 use crate::git::error::GitError;
 
 /// Bytes of an address, at most.
 const URL_MAX: usize = 4_096;
-const SCHEMES: [&str; 4] = ["https", "http", "ssh", "file"];
+const SCHEMES: [&str; 5] = ["https", "http", "ssh", "git", "file"];
 
 /// The address of a remote repository, without a password.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -18,7 +20,7 @@ pub struct RemoteUrl {
 }
 
 impl RemoteUrl {
-    /// Checks an address: `https://`, `http://`, `ssh://` or `file://`, or `user@host:path`.
+    /// Checks an address: `https://`, `http://`, `ssh://`, `git://` or `file://`, or `user@host:path`.
     pub fn parse(url: &str) -> Result<RemoteUrl, GitError> {
         // The address itself is not repeated: it may have a password in it.
         let wrong = |detail: &str| Err(GitError::Configuration(format!("`url`: {detail}")));
@@ -28,7 +30,7 @@ impl RemoteUrl {
         let (scheme, rest) = match url.split_once("://") {
             Some((scheme, rest)) => match SCHEMES.iter().find(|known| **known == scheme) {
                 Some(scheme) => (*scheme, rest),
-                None => return wrong("only https, http, ssh and file are allowed"),
+                None => return wrong("only https, http, ssh, git and file are allowed"),
             },
             None => match url.split_once(':') {
                 // Two colons name a program that git would run.
@@ -60,20 +62,47 @@ impl RemoteUrl {
         &self.url
     }
 
-    pub(super) fn scheme(&self) -> &'static str {
-        self.scheme
-    }
-
     /// Scheme and host: what a token is for.
     pub(super) fn site(&self) -> String {
         format!("{}://{}", self.scheme, self.host)
     }
 
-    /// Whether a token may be sent there: not in the clear, unless it stays on this machine.
-    pub(super) fn takes_token(&self) -> bool {
-        let name = self.host.rsplit_once(':').map_or(self.host.as_str(), |(name, _)| name);
-        self.scheme == "https"
-            || (self.scheme == "http" && matches!(name, "localhost" | "127.0.0.1" | "[::1]"))
+    /// What a credential is, unless the configuration says something else.
+    pub fn natural_method(&self) -> Result<Method, GitError> {
+        match self.scheme {
+            "https" | "http" => Ok(Method::Github),
+            "ssh" => Ok(Method::SshKey),
+            scheme => {
+                let detail = format!("field `credential`: an address of {scheme} takes none; leave it out");
+                Err(GitError::Configuration(detail))
+            }
+        }
+    }
+
+    /// Whether this method is one for the address.
+    pub fn check_method(&self, method: Option<Method>) -> Result<(), GitError> {
+        let wrong = |detail: String| Err(GitError::Configuration(format!("`authentication`: {detail}")));
+        match (method, self.scheme) {
+            (None | Some(Method::Unauthenticated), _) | (Some(Method::SshKey), "ssh") => Ok(()),
+            (Some(Method::Github | Method::Bearer | Method::Basic), "https" | "http") => {
+                if self.is_private() {
+                    return Ok(());
+                }
+                wrong("a secret is sent over https only, not over http".to_owned())
+            }
+            (Some(method), scheme) => {
+                wrong(format!("`{}` is not for an address of {scheme}", method.as_str()))
+            }
+        }
+    }
+
+    /// Whether a secret may be sent there: not in the clear, unless it stays on this machine.
+    fn is_private(&self) -> bool {
+        let name = match self.host.rsplit_once(':') {
+            Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+            _ => &self.host,
+        };
+        self.scheme == "https" || matches!(name, "localhost" | "127.0.0.1" | "[::1]")
     }
 }
 
@@ -89,16 +118,20 @@ mod tests {
 
     #[test]
     fn harmless_addresses_are_taken() {
-        for (url, site, takes_token) in [
-            ("https://example.com/a/b.git", "https://example.com", true),
-            ("http://127.0.0.1:8080/b.git", "http://127.0.0.1:8080", true),
-            ("http://example.com/b.git", "http://example.com", false),
-            ("ssh://git@example.com:22/b.git", "ssh://example.com:22", false),
-            ("git@example.com:a/b.git", "ssh://example.com", false),
-            ("file:///srv/b.git", "file://", false),
+        for (url, site, natural, takes_it) in [
+            ("https://example.com/a/b.git", "https://example.com", Some(Method::Github), true),
+            ("http://127.0.0.1:8080/b.git", "http://127.0.0.1:8080", Some(Method::Github), true),
+            ("http://[::1]:8080/b.git", "http://[::1]:8080", Some(Method::Github), true),
+            ("http://example.com/b.git", "http://example.com", Some(Method::Github), false),
+            ("ssh://git@example.com:22/b.git", "ssh://example.com:22", Some(Method::SshKey), true),
+            ("git@example.com:a/b.git", "ssh://example.com", Some(Method::SshKey), true),
+            ("git://example.com/b.git", "git://example.com", None, true),
+            ("file:///srv/b.git", "file://", None, true),
         ] {
             let parsed = RemoteUrl::parse(url).unwrap();
-            assert_eq!((parsed.site().as_str(), parsed.takes_token()), (site, takes_token), "{url}");
+            assert_eq!((parsed.site().as_str(), parsed.natural_method().ok()), (site, natural), "{url}");
+            assert_eq!(parsed.check_method(natural).is_ok(), takes_it, "{url}");
+            assert!(parsed.check_method(Some(Method::Database)).is_err(), "{url}");
         }
     }
 
@@ -110,7 +143,8 @@ mod tests {
             "--upload-pack=id",
             "-oProxyCommand=id:x",
             "ssh://-oProxyCommand=id/x",
-            "git://example.com/a",
+            "svn://example.com/a",
+            "git://user:s3cret@example.com/a",
             "https://user:s3cret@example.com/a",
             "https://s3cret@example.com/a",
             "ssh://git:s3cret@example.com/a",

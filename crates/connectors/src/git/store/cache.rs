@@ -29,6 +29,9 @@ pub(in crate::git) struct Decoded {
 
 pub(super) struct BaseCache {
     shards: [Mutex<Shard>; SHARDS],
+    /// How often an object was decoded.
+    #[cfg(test)]
+    pub decoded: std::sync::atomic::AtomicUsize,
 }
 
 #[derive(Default)]
@@ -46,7 +49,11 @@ struct Entry {
 
 impl BaseCache {
     pub fn new() -> BaseCache {
-        BaseCache { shards: std::array::from_fn(|_| Mutex::default()) }
+        BaseCache {
+            shards: std::array::from_fn(|_| Mutex::default()),
+            #[cfg(test)]
+            decoded: 0.into(),
+        }
     }
 
     pub fn get(&self, key: CacheKey) -> Option<Decoded> {
@@ -57,6 +64,8 @@ impl BaseCache {
     }
 
     pub fn put(&self, key: CacheKey, decoded: &Decoded) {
+        #[cfg(test)]
+        self.decoded.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let cost = cost(decoded);
         if cost > SHARD_BYTES {
             return;

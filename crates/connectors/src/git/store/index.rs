@@ -187,6 +187,12 @@ impl PackIndex {
     pub fn ids(&self) -> Rows<'_> {
         Rows::new(self, self.ids_at, self.stride as usize, self.hash_len)
     }
+
+    /// The ids that begin with this byte, in order.
+    pub fn ids_of(&self, first: u8) -> Rows<'_> {
+        let before = if first == 0 { 0 } else { self.fanout[usize::from(first) - 1] };
+        Rows { before, end: self.fanout[usize::from(first)], ..self.ids() }
+    }
 }
 
 /// One table of an index, row by row.
@@ -200,18 +206,20 @@ pub(in crate::git) struct Rows<'a> {
     filled: u32,
     taken: u32,
     before: u32,
+    /// Where they end.
+    end: u32,
 }
 
 impl Rows<'_> {
     fn new(index: &PackIndex, at: u64, stride: usize, len: usize) -> Rows<'_> {
-        Rows { index, at, stride, len, block: Vec::new(), filled: 0, taken: 0, before: 0 }
+        Rows { index, at, stride, len, block: Vec::new(), filled: 0, taken: 0, before: 0, end: index.count() }
     }
 
     pub fn next(&mut self) -> Result<Option<&[u8]>, GitError> {
         if self.taken == self.filled {
             self.before += self.filled;
             self.taken = 0;
-            self.filled = ((TABLE_BLOCK / self.stride) as u32).min(self.index.count() - self.before);
+            self.filled = ((TABLE_BLOCK / self.stride) as u32).min(self.end - self.before);
             if self.filled == 0 {
                 return Ok(None);
             }

@@ -118,6 +118,11 @@ impl ObjectStore {
         Ok(came)
     }
 
+    #[cfg(test)]
+    pub fn decoded(&self) -> usize {
+        self.cache.decoded.load(Ordering::Relaxed)
+    }
+
     fn broken(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Arc<GitError>>> {
         self.broken.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -171,6 +176,28 @@ impl ObjectStore {
             }
         }
         Ok(None)
+    }
+
+    /// The ids that begin with these hexadecimal digits, of which there are at least two, in order.
+    pub fn abbreviated(&self, digits: &str) -> Result<Vec<ObjectId>, GitError> {
+        let Some(first) = digits.get(..2).and_then(|two| u8::from_str_radix(two, 16).ok()) else {
+            return Ok(Vec::new());
+        };
+        let digits = digits.to_ascii_lowercase();
+        let mut found = Vec::new();
+        for pack in self.packs().iter() {
+            let mut ids = pack.index.ids_of(first);
+            while let Some(id) = ids.next()? {
+                found.extend(ObjectId::from_bytes(id).filter(|id| id.to_string().starts_with(&digits)));
+            }
+        }
+        for folder in &self.folders {
+            let ids = loose::list(folder, first, self.hash)?;
+            found.extend(ids.into_iter().filter(|id| id.to_string().starts_with(&digits)));
+        }
+        found.sort_unstable();
+        found.dedup();
+        Ok(found)
     }
 
     /// An object for reading from first to last. A large one is inflated as it is read, unless it is a

@@ -246,8 +246,7 @@ async fn trees_in_a_circle_and_trees_beyond_number_end() {
     let config = GitConfig { refs: vec!["main".into()], ..repo.config() };
     assert_eq!(ids(&config).await, ["22".repeat(20)]);
     let blob = repo.git(&["hash-object", "-w", ".git/HEAD"]);
-    let wanted = ObjectId::from_hex(blob.as_bytes()).unwrap();
-    assert!(Git::new(config.clone()).origins(&[wanted]).unwrap().is_empty());
+    assert!(connector(&config).origins(&[ObjectKey::new(blob)]).await.unwrap().is_empty());
     let config = GitConfig { exclude: vec!["x".into()], ..config };
     let error = list(&config).await.unwrap_err().to_string();
     assert!(error.contains("a path of more than"), "{error}");

@@ -1,12 +1,15 @@
 //! The connector on repositories that git itself made, judged by what git says about them.
 
+mod conformance;
 mod hostile;
+mod http;
 mod origins;
 mod remote;
 mod selection;
 mod shapes;
+mod worktree;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -118,7 +121,11 @@ fn connector(config: &GitConfig) -> Arc<dyn Connector> {
 }
 
 async fn list(config: &GitConfig) -> Result<Vec<UnitRecord>, ConnectorError> {
-    let mut listing = connector(config).list(&ObjectKey::default(), None).await?;
+    list_container(connector(config).as_ref(), "").await
+}
+
+async fn list_container(connector: &dyn Connector, key: &str) -> Result<Vec<UnitRecord>, ConnectorError> {
+    let mut listing = connector.list(&ObjectKey::new(key), None).await?;
     let mut records = Vec::new();
     loop {
         let batch = listing.next_batch(BATCH).await?;
@@ -173,7 +180,7 @@ async fn check_everything(repo: &Repo) -> usize {
 
 /// Every object but trees, as git reads it.
 fn everything(repo: &Repo) -> BTreeMap<String, Vec<u8>> {
-    let said = repo.git_bytes(&["cat-file", "--batch-all-objects", "--batch"]);
+    let said = repo.git_bytes(&["--no-replace-objects", "cat-file", "--batch-all-objects", "--batch"]);
     let (mut objects, mut rest) = (BTreeMap::new(), said.as_slice());
     while !rest.is_empty() {
         let end = rest.iter().position(|&byte| byte == b'\n').unwrap();

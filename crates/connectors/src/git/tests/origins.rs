@@ -4,11 +4,16 @@ use super::*;
 
 /// Looks up everything a repository has.
 async fn origins(repo: &Repo) -> HashMap<String, Origin> {
-    let config = repo.config();
-    let ids: Vec<ObjectId> =
-        ids(&config).await.iter().map(|id| ObjectId::from_hex(id.as_bytes()).unwrap()).collect();
-    let found = Git::new(config).origins(&ids).unwrap();
-    found.into_iter().map(|(id, origin)| (id.to_string(), origin)).collect()
+    origins_of(&repo.config()).await
+}
+
+/// Looks up everything that is listed.
+async fn origins_of(config: &GitConfig) -> HashMap<String, Origin> {
+    let keys: Vec<ObjectKey> = ids(config).await.into_iter().map(ObjectKey::new).collect();
+    let connector = connector(config);
+    assert!(connector.traces_origins());
+    let found = connector.origins(&keys).await.unwrap();
+    found.into_iter().map(|(key, origin)| (key.to_string(), origin)).collect()
 }
 
 /// The oldest commit that git says brought a blob.
@@ -37,21 +42,21 @@ async fn a_blob_comes_from_the_commit_that_brought_it() {
         for (id, origin) in &origins {
             match repo.git(&["cat-file", "-t", id]).as_str() {
                 "blob" => {
-                    assert_eq!(origin.commit.to_string(), introduced(&repo, id), "{id}");
+                    assert_eq!(origin.commit, introduced(&repo, id), "{id}");
                     let path = origin.path.as_ref().unwrap();
                     assert_eq!(repo.id(&format!("{}:{path}", origin.commit)), *id);
                     assert_eq!(origin.author, "A U Thor <author@example.com>");
-                    let time = repo.git(&["log", "-1", "--format=%at", &origin.commit.to_string()]);
-                    assert_eq!(origin.time.to_string(), time);
+                    let time = repo.git(&["log", "-1", "--format=%at", &origin.commit]);
+                    assert_eq!(origin.time_ms, time.parse::<i64>().unwrap() * 1_000);
                     blobs += 1;
                 }
-                "commit" => assert_eq!((origin.commit.to_string(), &origin.path), (id.clone(), &None)),
-                _ => assert_eq!(origin.commit.to_string(), repo.id("heavy^{commit}")),
+                "commit" => assert_eq!((&origin.commit, &origin.path), (id, &None)),
+                _ => assert_eq!(origin.commit, repo.id("heavy^{commit}")),
             }
         }
         assert_eq!(blobs, 25);
         let on_the_side = &origins[&repo.id("side:side/file.txt")];
-        assert_eq!(on_the_side.commit.to_string(), side);
+        assert_eq!(on_the_side.commit, side);
         assert_eq!(on_the_side.path, Some(ObjectKey::new(*b"side/file.txt")));
     }
 }
@@ -66,7 +71,7 @@ async fn clocks_that_go_wrong_do_not_put_a_child_before_its_parent() {
     repo.write("other", "other");
     repo.commit("later, and dated earlier");
     let origins = origins(&repo).await;
-    assert_eq!(origins[&repo.id("HEAD:file")].commit.to_string(), first);
+    assert_eq!(origins[&repo.id("HEAD:file")].commit, first);
 }
 
 #[tokio::test]
@@ -101,7 +106,7 @@ async fn what_was_taken_back_is_traced_to_the_abandoned_commit() {
         }
         let origins = origins(&repo).await;
         let origin = &origins[&blob];
-        assert_eq!(origin.commit.to_string(), abandoned);
+        assert_eq!(origin.commit, abandoned);
         assert_eq!(origin.path, Some(ObjectKey::new(*b"deep/secret")));
         assert!(origin.is_abandoned);
         assert!(!origins[&repo.id("HEAD:kept")].is_abandoned);
@@ -120,4 +125,62 @@ async fn an_abandoned_commit_may_lead_nowhere() {
     fs::remove_file(repo.path.join(format!(".git/objects/{}/{}", &tree[..2], &tree[2..]))).unwrap();
     let origins = origins(&repo).await;
     assert!(origins.contains_key(&abandoned) && !origins.contains_key(&blob));
+}
+
+#[tokio::test]
+async fn what_is_staged_has_its_path_and_no_commit() {
+    let repo = Repo::new();
+    repo.write("old", "once here");
+    repo.commit("old");
+    fs::remove_file(repo.path.join("old")).unwrap();
+    repo.commit("gone");
+    repo.write("new/again", "once here");
+    repo.write("new/secret", "staged");
+    repo.git(&["add", "-A"]);
+    let config = GitConfig { staged: true, ..repo.config() };
+    let origins = origins_of(&config).await;
+    for path in ["new/again", "new/secret"] {
+        let origin = &origins[&repo.id(&format!(":{path}"))];
+        assert_eq!((origin.path.clone(), origin.commit.as_str()), (Some(ObjectKey::new(path)), ""));
+    }
+    // In a scan of everything the history comes first.
+    let origins = self::origins(&repo).await;
+    assert_eq!(origins[&repo.id(":new/again")].path, Some(ObjectKey::new("old")));
+    assert_eq!(origins[&repo.id(":new/secret")].path, Some(ObjectKey::new("new/secret")));
+}
+
+#[tokio::test]
+async fn of_a_range_the_commit_inside_of_it_is_named() {
+    let repo = Repo::new();
+    repo.write("a", "comes and goes");
+    repo.commit("first");
+    fs::remove_file(repo.path.join("a")).unwrap();
+    repo.commit("gone");
+    repo.write("b", "comes and goes");
+    let again = repo.commit("again");
+    repo.write("c", "c");
+    repo.commit("last");
+    let config = GitConfig { range: Some("HEAD~2..".into()), ..repo.config() };
+    let origins = origins_of(&config).await;
+    assert_eq!(origins.len(), 4, "two commits with a blob each");
+    let origin = &origins[&repo.id("HEAD:b")];
+    assert_eq!((&origin.commit, origin.path.clone()), (&again, Some(ObjectKey::new("b"))));
+}
+
+#[tokio::test]
+async fn a_damaged_history_does_not_hide_the_rest() {
+    let repo = Repo::new();
+    repo.write("deep/file", "deep");
+    repo.write("file", "file");
+    repo.commit("first");
+    let (blob, hidden, tree) = (repo.id("HEAD:file"), repo.id("HEAD:deep/file"), repo.id("HEAD:deep"));
+    let path = repo.path.join(format!(".git/objects/{}/{}", &tree[..2], &tree[2..]));
+    fs::remove_file(&path).unwrap();
+    fs::write(&path, "not deflated").unwrap();
+    let origins = origins(&repo).await;
+    assert_eq!(origins[&blob].path, Some(ObjectKey::new("file")));
+    assert!(!origins[&blob].commit.is_empty());
+    // No commit leads to it any more; the index does.
+    assert_eq!(origins[&hidden].path, Some(ObjectKey::new("deep/file")));
+    assert!(origins[&hidden].commit.is_empty());
 }

@@ -1,6 +1,7 @@
 //! Selections, compared with what `git rev-list` and `git diff` say.
 
 use super::*;
+use crate::git::repository::Repository;
 
 /// What git finds from these, without trees.
 fn rev_list(repo: &Repo, arguments: &[&str]) -> Vec<String> {
@@ -48,6 +49,11 @@ async fn refs_and_ranges_are_what_git_says() {
             let config = GitConfig { range: Some(range.to_owned()), ..repo.config() };
             assert_eq!(ids(&config).await, rev_list(&repo, &[range]), "{range}");
         }
+        let short = |name: &str| repo.git(&["rev-parse", "--short=8", name]);
+        for chosen in [short("main~1"), short("heavy"), format!("{}~1", short("side").to_uppercase())] {
+            let config = GitConfig { refs: vec![chosen.clone()], ..repo.config() };
+            assert_eq!(ids(&config).await, rev_list(&repo, &[&chosen]), "{chosen}");
+        }
         let since = repo.id("HEAD~2");
         let config = GitConfig { since_commit: Some(since.clone()), ..repo.config() };
         assert_eq!(ids(&config).await, rev_list(&repo, &["--all", &format!("^{since}")]));
@@ -61,6 +67,10 @@ async fn what_cannot_be_resolved_is_named() {
     let repo = branched();
     for (config, said) in [
         (GitConfig { refs: names(&["nothing"]), ..repo.config() }, "`refs`: `nothing`: no such reference"),
+        (
+            GitConfig { refs: vec![repo.id("HEAD:last.txt")[..8].to_owned()], ..repo.config() },
+            "no such reference",
+        ),
         (GitConfig { refs: names(&["refs/../HEAD"]), ..repo.config() }, "no such reference"),
         (GitConfig { range: Some("main~99..main".into()), ..repo.config() }, "no such parent"),
         (GitConfig { since_commit: Some("0".repeat(40)), ..repo.config() }, "is not in the repository"),
@@ -70,6 +80,16 @@ async fn what_cannot_be_resolved_is_named() {
         let error = list(&config).await.unwrap_err().to_string();
         assert!(error.contains(said), "{error}");
     }
+}
+
+#[tokio::test]
+async fn a_range_beyond_a_shallow_history_says_what_to_do() {
+    let repo = branched();
+    let from = format!("file://{}", repo.path.display());
+    let shallow = Repo::with(&["clone", "-q", "--depth=2", &from]);
+    let config = GitConfig { range: Some(format!("{}..", repo.id("main~3"))), ..shallow.config() };
+    let error = list(&config).await.unwrap_err().to_string();
+    assert!(error.contains("fetch more of its history"), "{error}");
 }
 
 #[tokio::test]
@@ -98,6 +118,50 @@ async fn staged_is_what_the_next_commit_brings() {
     repo.git(&["update-index", "--split-index"]);
     let error = list(&config).await.unwrap_err().to_string();
     assert!(error.contains("--no-split-index"), "{error}");
+}
+
+#[test]
+fn a_hook_sees_what_is_committed_and_not_what_was_staged_before() {
+    let repo = Repo::new();
+    repo.write("file", "first");
+    repo.commit("first");
+    repo.write("file", "a secret");
+    // What git tells a hook, and the index as it is then.
+    let hook = repo.path.join(".git/hooks/pre-commit");
+    repo.write(
+        ".git/hooks/pre-commit",
+        "#!/bin/sh\ncp \"$GIT_INDEX_FILE\" .git/saved; echo \"$GIT_INDEX_FILE\" > .git/named; exit 1\n",
+    );
+    fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let refused = Command::new("git")
+        .args(["-c", "user.name=A", "-c", "user.email=a@example.com", "-C"])
+        .arg(&repo.path)
+        .args(["commit", "-qam", "x"])
+        .status();
+    assert!(!refused.unwrap().success());
+    let named = repo.path.join(fs::read_to_string(repo.path.join(".git/named")).unwrap().trim());
+    assert_ne!(named, repo.path.join(".git/index"));
+    let secret = repo.git(&["hash-object", "file"]);
+    fs::rename(repo.path.join(".git/saved"), &named).unwrap();
+    let staged = |index: Option<&Path>| {
+        let repository = Repository::open_with(&repo.path, index.map(Path::as_os_str)).unwrap();
+        let mut ids = Vec::new();
+        staged::each_entry(&repository, |entry| {
+            ids.push(entry.id.to_string());
+            Ok(())
+        })
+        .unwrap();
+        ids
+    };
+    assert_eq!(staged(Some(&named)), [secret]);
+    assert_eq!(staged(None), [repo.id("HEAD:file")]);
+    // That of another repository is none of ours, and neither is one that is not there.
+    let other = Repo::new();
+    other.write("other", "other");
+    other.commit("other");
+    for index in [other.path.join(".git/index"), repo.path.join(".git/nothing")] {
+        assert_eq!(staged(Some(&index)), [repo.id("HEAD:file")]);
+    }
 }
 
 #[tokio::test]

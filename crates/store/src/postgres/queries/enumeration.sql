@@ -1,24 +1,57 @@
 -- Sessions, batches, units and their records.
 
+-- The base of each is the latest session like it that came to an end.
 -- name: insert_sessions
-INSERT INTO enumeration_sessions (job_id, datasource_id, source_type, status, configuration, started_at, last_update)
-SELECT $1, d.id, s.kind, 'INITIALIZED', s.configuration, now_ms(), now_ms()
-FROM unnest($2::text[], $3::text[], $4::text[]) WITH ORDINALITY AS s (name, kind, configuration, n)
+INSERT INTO enumeration_sessions
+    (job_id, datasource_id, source_type, status, configuration, started_at, last_update, scan_key, base_session_id)
+SELECT $1, d.id, s.kind, 'INITIALIZED', s.configuration, now_ms(), now_ms(), s.scan_key,
+       CASE WHEN $6 THEN (
+           SELECT b.id
+           FROM enumeration_sessions b
+           JOIN jobs j ON j.id = b.job_id
+           JOIN master_jobs m ON m.id = j.master_job_id
+           WHERE b.datasource_id = d.id AND b.scan_key = s.scan_key
+             AND b.status IN ('COMPLETED', 'PARTIALLY_COMPLETED')
+             AND j.status IN ('COMPLETED', 'PARTIALLY_COMPLETED')
+             AND m.pruned_at IS NULL
+           ORDER BY b.id DESC
+           LIMIT 1) END
+FROM unnest($2::text[], $3::text[], $4::text[], $5::bytea[]) WITH ORDINALITY
+    AS s (name, kind, configuration, scan_key, n)
 JOIN datasources d ON d.name = s.name
 ORDER BY s.n
 ON CONFLICT (job_id, datasource_id) DO NOTHING
-RETURNING id, datasource_id;
+RETURNING id, datasource_id, (SELECT d.name FROM datasources d WHERE d.id = datasource_id), source_type;
 
 -- name: resume_stopped_sessions
 UPDATE enumeration_sessions
 SET status = 'IN_PROGRESS', failure_reason = NULL, last_update = now_ms()
-WHERE job_id = $1 AND status = 'STALLED';
+WHERE job_id = $1 AND status = 'STALLED'
+  AND ($2::text IS NULL OR datasource_id = (SELECT d.id FROM datasources d WHERE d.name = $2));
 
--- Once in a session's life, or when it was thought to have stalled; else it writes nothing.
+-- name: session_of_datasource
+SELECT s.id FROM enumeration_sessions s
+JOIN datasources d ON d.id = s.datasource_id
+WHERE s.job_id = $1 AND d.name = $2;
+
+-- Once in a session's life, or when it was thought to have stalled, or waited; else it writes nothing.
 -- name: touch_session
 UPDATE enumeration_sessions
-SET status = 'IN_PROGRESS', last_update = now_ms()
-WHERE id = $1 AND status IN ('INITIALIZED', 'STALLED');
+SET status = CASE WHEN status IN ('INITIALIZED', 'STALLED') THEN 'IN_PROGRESS' ELSE status END,
+    waiting_until = NULL,
+    last_update = now_ms()
+WHERE id = $1 AND (status IN ('INITIALIZED', 'STALLED') OR waiting_until IS NOT NULL);
+
+-- With its event.
+-- name: note_waiting
+WITH waiting AS (
+    UPDATE enumeration_sessions SET waiting_until = greatest(coalesce(waiting_until, 0), now_ms() + $2)
+    WHERE id = $1
+    RETURNING id, job_id, waiting_until)
+INSERT INTO events (job_id, kind, payload, created_at)
+SELECT job_id, 'SessionWaiting', json_build_object('session', id, 'until_ms', waiting_until, 'why', $3::text)::text,
+       now_ms()
+FROM waiting;
 
 -- name: insert_batch
 INSERT INTO enumeration_batches
@@ -33,7 +66,14 @@ SELECT s.id, s.status,
            OR EXISTS (
                SELECT 1 FROM tasks t
                WHERE t.job_id = s.job_id AND t.session_id = s.id AND t.type = 'DISCOVERY_ENUMERATE'
-                 AND t.status = 'FAILED')
+                 AND t.status = 'FAILED'),
+       coalesce(
+           (SELECT u.detail FROM task_units u
+            WHERE u.job_id = s.job_id AND u.session_id = s.id AND u.status = 'FAILED' ORDER BY u.id LIMIT 1),
+           (SELECT t.last_error FROM tasks t
+            WHERE t.job_id = s.job_id AND t.session_id = s.id AND t.type = 'DISCOVERY_ENUMERATE'
+              AND t.status = 'FAILED'
+            ORDER BY t.id LIMIT 1))
 FROM enumeration_sessions s
 WHERE s.job_id = $1
   AND s.status IN ('INITIALIZED', 'IN_PROGRESS', 'STALLED')
@@ -68,7 +108,7 @@ WITH ended AS (
 INSERT INTO events (job_id, kind, payload, created_at)
 SELECT job_id, 'SessionEnded', json_build_object('session', id, 'status', status)::text, now_ms() FROM ended ORDER BY id;
 
--- Its last batch tells when a session last made progress.
+-- Its last batch tells when a session last made progress; the silence of one that waited begins when its wait ended.
 -- name: stall_sessions
 WITH silent AS (
     SELECT s.id
@@ -77,7 +117,7 @@ WITH silent AS (
     WHERE j.node_group = $1 AND j.status = 'RUNNING'
       AND s.status = 'IN_PROGRESS'
       AND s.last_update <= now_ms() - $2
-      AND coalesce(s.waiting_until, 0) <= now_ms()
+      AND coalesce(s.waiting_until, 0) <= now_ms() - $2
       AND coalesce((
           SELECT b.completed_at FROM enumeration_batches b WHERE b.session_id = s.id ORDER BY b.id DESC LIMIT 1), 0)
           <= now_ms() - $2
@@ -98,27 +138,50 @@ FROM silent
 WHERE e.id = silent.id
 RETURNING 1;
 
+-- Of each container its last page.
 -- name: units_of_task
-SELECT u.id, u.key, u.status, u.records, u.resume_point
+SELECT DISTINCT ON (u.key) u.id, u.key, u.page, u.status, u.records, u.resume_point
 FROM task_units u
 WHERE u.task_id = (SELECT coalesce(origin_id, id) FROM tasks WHERE id = $1)
-ORDER BY u.key;
+ORDER BY u.key, u.page DESC;
+
+-- The same of these containers.
+-- name: last_pages
+SELECT u.id, u.key, u.page, u.status, u.records, u.resume_point
+FROM tasks t
+CROSS JOIN (SELECT DISTINCT k FROM unnest($2::bytea[]) k) k
+CROSS JOIN LATERAL (
+    SELECT *
+    FROM task_units u
+    WHERE u.task_id = coalesce(t.origin_id, t.id) AND sha256(u.key) = sha256(k.k)
+    ORDER BY u.page DESC
+    LIMIT 1) u
+WHERE t.id = $1;
 
 -- Takes the unit's place from the task itself, so that it can be sent together with the fence. In the order
--- of keys: halves of one task share their origin's units.
+-- of keys: halves of one task share their origin's units. Pages whose first one does not follow a page that goes
+-- on are not inserted, and whoever sent them finds out why.
 -- name: insert_units
 INSERT INTO task_units
-    (task_id, job_id, session_id, key, status, reason, detail, records, containers, objects, skipped, bytes, fanned_out)
-SELECT coalesce(t.origin_id, t.id), t.job_id, t.session_id, u.key, u.status, u.reason, u.detail, u.records,
-       u.containers, u.objects, u.skipped, u.bytes, u.fanned_out
+    (task_id, job_id, session_id, key, page, status, reason, detail, records, containers, objects, skipped, unchanged,
+     bytes, resume_point, fanned_out)
+SELECT coalesce(t.origin_id, t.id), t.job_id, t.session_id, u.key, u.page, u.status, u.reason, u.detail, u.records,
+       u.containers, u.objects, u.skipped, u.unchanged, u.bytes, u.resume_point, u.fanned_out
 FROM tasks t
-CROSS JOIN unnest($2::bytea[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[], $8::bigint[],
-                  $9::bigint[], $10::bigint[], $11::bigint[]) WITH ORDINALITY
-    AS u (key, status, reason, detail, records, containers, objects, skipped, bytes, fanned_out, n)
+CROSS JOIN unnest($2::bytea[], $3::bigint[], $4::bigint[], $5::text[], $6::text[], $7::text[], $8::bigint[],
+                  $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bytea[],
+                  $15::bigint[]) WITH ORDINALITY
+    AS u (key, page, first_page, status, reason, detail, records, containers, objects, skipped, unchanged, bytes,
+          resume_point, fanned_out, n)
 WHERE t.id = $1
+  AND (u.first_page = 0
+       OR EXISTS (
+           SELECT 1 FROM task_units p
+           WHERE p.task_id = coalesce(t.origin_id, t.id) AND sha256(p.key) = sha256(u.key)
+             AND p.page = u.first_page - 1 AND p.status = 'COMMITTED' AND p.resume_point IS NOT NULL))
 ORDER BY u.key, u.n
-ON CONFLICT (task_id, sha256(key)) DO NOTHING
-RETURNING id, key;
+ON CONFLICT (task_id, sha256(key), page) DO NOTHING
+RETURNING id, key, page;
 
 -- name: staging_units
 SELECT u.id, u.key, u.records
@@ -135,7 +198,12 @@ FOR UPDATE OF u;
 SELECT u.key
 FROM tasks t
 JOIN task_units u ON u.task_id = coalesce(t.origin_id, t.id)
-WHERE t.id = $1 AND u.status = 'STAGING';
+WHERE t.id = $1
+  AND (u.status = 'STAGING'
+       OR (u.status = 'COMMITTED' AND u.resume_point IS NOT NULL
+           AND NOT EXISTS (
+               SELECT 1 FROM task_units n
+               WHERE n.task_id = u.task_id AND sha256(n.key) = sha256(u.key) AND n.page = u.page + 1)));
 
 -- name: fail_staging_unit
 UPDATE task_units SET status = 'FAILED', reason = $2, detail = $3, fanned_out = 3
@@ -144,13 +212,13 @@ WHERE id = $1 AND status = 'STAGING';
 -- No conflict to look for: the unit's row is locked, and its count of records tells which come next.
 -- name: copy_records
 COPY task_output_records
-    (unit_id, sequence, kind, name, object_key_hash, size, mtime_ns, ctime_ns, inode, reason)
+    (unit_id, sequence, kind, name, object_key_hash, size, mtime_ns, ctime_ns, inode, tag, reason)
 FROM STDIN (FORMAT binary);
 
 -- name: add_unit_totals
 UPDATE task_units
 SET records = records + $2, containers = containers + $3, objects = objects + $4, skipped = skipped + $5,
-    bytes = bytes + $6, resume_point = $7
+    unchanged = unchanged + $6, bytes = bytes + $7
 WHERE id = $1;
 
 -- name: add_unit_skips
@@ -175,7 +243,7 @@ WHERE unit_id = $1 AND substr(object_key_hash, 1, 1) >= $2 AND substr(object_key
 -- name: clear_unit
 WITH cleared AS (
     UPDATE task_units
-    SET records = 0, containers = 0, objects = 0, skipped = 0, bytes = 0, resume_point = NULL
+    SET records = 0, containers = 0, objects = 0, skipped = 0, unchanged = 0, bytes = 0
     WHERE id = $1 AND task_id = $2 AND status = 'STAGING'
     RETURNING id),
 skips AS (DELETE FROM task_unit_skips s USING cleared WHERE s.unit_id = cleared.id)
@@ -188,6 +256,17 @@ WHERE job_id = $1 AND status = 'STAGING';
 -- name: fail_open_units_of_task
 UPDATE task_units SET status = 'FAILED', reason = 'read_error', detail = $2, fanned_out = 3
 WHERE task_id = $1 AND status = 'STAGING';
+
+-- What the pages before listed stays, and is scanned.
+-- name: fail_open_pages_of_task
+INSERT INTO task_units (task_id, job_id, session_id, key, page, status, reason, detail, fanned_out)
+SELECT u.task_id, u.job_id, u.session_id, u.key, u.page + 1, 'FAILED', 'read_error', $2, 3
+FROM task_units u
+WHERE u.task_id = $1 AND u.status = 'COMMITTED' AND u.resume_point IS NOT NULL
+  AND NOT EXISTS (
+      SELECT 1 FROM task_units n
+      WHERE n.task_id = ANY (ARRAY[u.task_id]) AND sha256(n.key) = ANY (ARRAY[sha256(u.key)])
+        AND n.page = ANY (ARRAY[u.page + 1]));
 
 -- name: units_to_fan_out
 SELECT u.id, u.session_id, u.records, u.containers, u.objects, u.bytes, u.fanned_out, s.datasource_id

@@ -11,10 +11,13 @@ SELECT j.id, j.node_group, j.status, j.master_pending_commands::text, j.failure_
        t.listing = 0
            AND EXISTS (SELECT 1 FROM enumeration_sessions s WHERE s.job_id = j.id)
            AND NOT EXISTS (
-               SELECT 1 FROM task_units w WHERE w.job_id = j.id AND w.status = 'COMMITTED' AND w.fanned_out < 3)
+               SELECT 1 FROM task_units w WHERE w.job_id = j.id AND w.status = 'COMMITTED' AND w.fanned_out < 3),
+       u.unchanged,
+       (SELECT max(s.waiting_until) FROM enumeration_sessions s WHERE s.job_id = j.id AND s.waiting_until > now_ms())
 FROM jobs j
 CROSS JOIN LATERAL (
-    SELECT coalesce(sum(objects), 0)::bigint AS objects, coalesce(sum(bytes), 0)::bigint AS bytes
+    SELECT coalesce(sum(objects), 0)::bigint AS objects, coalesce(sum(bytes), 0)::bigint AS bytes,
+           coalesce(sum(unchanged), 0)::bigint AS unchanged
     FROM task_units
     WHERE job_id = j.id AND status = 'COMMITTED') u
 CROSS JOIN LATERAL (
@@ -41,6 +44,8 @@ WHERE ($1::bigint IS NULL OR t.id = $1)
   AND ($2::bytea IS NULL OR j.master_job_id = $2)
   AND ($3::text IS NULL OR t.status = $3)
   AND ($4::text IS NULL OR t.type = $4)
+  AND ($6::bigint IS NULL OR t.session_id = $6)
+  AND t.id > $7
 ORDER BY t.id
 LIMIT $5;
 

@@ -11,7 +11,7 @@ SELECT pg_advisory_xact_lock(hashtextextended('domesday prune', 0));
 SELECT id FROM master_jobs WHERE pruned_at IS NOT NULL ORDER BY pruned_at, id LIMIT 1;
 
 -- The oldest master job that may go: all of it ended before the cutoff, and none of it is what was last found
--- whole, or nearly so, of a data source.
+-- whole, or nearly so, of a data source, or the base of its next session, if that is like its last one.
 -- name: prunable_master
 SELECT m.id
 FROM master_jobs m
@@ -33,6 +33,25 @@ WHERE m.pruned_at IS NULL
             FROM enumeration_sessions n
             JOIN jobs k ON k.id = n.job_id
             WHERE n.datasource_id = s.datasource_id AND n.job_id > j.id
+              AND k.status IN ('COMPLETED', 'PARTIALLY_COMPLETED')))
+  AND NOT EXISTS (
+      SELECT 1
+      FROM jobs j
+      JOIN enumeration_sessions s ON s.job_id = j.id
+      WHERE j.master_job_id = m.id
+        AND j.status IN ('COMPLETED', 'PARTIALLY_COMPLETED')
+        AND s.status IN ('COMPLETED', 'PARTIALLY_COMPLETED')
+        AND s.scan_key = (
+            SELECT l.scan_key FROM enumeration_sessions l
+            WHERE l.datasource_id = s.datasource_id
+            ORDER BY l.job_id DESC
+            LIMIT 1)
+        AND NOT EXISTS (
+            SELECT 1
+            FROM enumeration_sessions n
+            JOIN jobs k ON k.id = n.job_id
+            WHERE n.datasource_id = s.datasource_id AND n.scan_key = s.scan_key AND n.id > s.id
+              AND n.status IN ('COMPLETED', 'PARTIALLY_COMPLETED')
               AND k.status IN ('COMPLETED', 'PARTIALLY_COMPLETED')))
 ORDER BY m.created_at, m.id
 LIMIT 1;
@@ -110,6 +129,23 @@ WHERE id IN (
     JOIN enumeration_batches b ON b.session_id = s.id
     WHERE s.job_id = $1
     LIMIT $2)
+RETURNING 1;
+
+-- name: prune_untraced
+DELETE FROM untraced_objects
+WHERE (session_id, sha256(object_key)) IN (
+    SELECT o.session_id, sha256(o.object_key)
+    FROM enumeration_sessions s
+    JOIN untraced_objects o ON o.session_id = s.id
+    WHERE s.job_id = $1
+    LIMIT $2)
+RETURNING 1;
+
+-- The targets themselves stay.
+-- name: prune_links
+DELETE FROM job_scan_targets
+WHERE (job_id, scan_target_id, session_id) IN (
+    SELECT job_id, scan_target_id, session_id FROM job_scan_targets WHERE job_id = $1 LIMIT $2)
 RETURNING 1;
 
 -- name: prune_sessions

@@ -19,7 +19,9 @@ ON CONFLICT (task_id, claim_id, sequence) DO NOTHING;
 
 -- The findings of tasks that this transaction completed ($1 to $4): what they staged, which is staged no more,
 -- and what came with their completion. All of them in the order of ids and in one statement, for tasks that find
--- the same things complete at the same time.
+-- the same things complete at the same time. An object with findings gets a row, unless something else is said of it
+-- or of what is inside it already: what a job says of an object is found by its key. The sequence is that of its first
+-- finding, which no other object has.
 -- name: publish_findings
 WITH done AS MATERIALIZED (
     SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[])
@@ -46,7 +48,16 @@ known AS (
            now_ms(), now_ms()
     FROM found
     ORDER BY finding_id, score DESC, task_id, sequence
-    ON CONFLICT (id) DO UPDATE SET last_seen = excluded.last_seen, score = greatest(findings.score, excluded.score))
+    ON CONFLICT (id) DO UPDATE SET last_seen = excluded.last_seen, score = greatest(findings.score, excluded.score)),
+objects AS (
+    INSERT INTO object_scans (job_id, task_id, sequence, object_key, nested_path, status, detail, overflow)
+    SELECT f.job_id, f.task_id, min(f.sequence), f.object_key, ''::bytea, 'scanned', '', 0
+    FROM found f
+    GROUP BY f.job_id, f.task_id, f.object_key
+    HAVING NOT EXISTS (
+        SELECT 1 FROM object_scans o
+        WHERE o.job_id + 0 = f.job_id AND sha256(o.object_key) = sha256(f.object_key) AND o.task_id + 0 = f.task_id)
+    ORDER BY f.task_id, min(f.sequence))
 INSERT INTO finding_occurrences
     (job_id, task_id, sequence, finding_id, score, reasons, span_start, span_end, line, column_number, decoding,
      content_version)
@@ -55,7 +66,7 @@ SELECT job_id, task_id, sequence, finding_id, score, reasons, span_start, span_e
 FROM found
 ORDER BY task_id, sequence;
 
--- Their objects, likewise.
+-- Their objects, likewise, and before the findings.
 -- name: publish_objects
 WITH done AS MATERIALIZED (
     SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS d (task_id, claim_id, job_id)),
@@ -136,7 +147,8 @@ ON CONFLICT (name) DO UPDATE SET position = greatest(event_consumers.position, e
 DELETE FROM events WHERE position <= (SELECT min(position) FROM event_consumers);
 
 -- name: summary_units
-SELECT count(*), coalesce(sum(u.objects), 0)::bigint, coalesce(sum(u.bytes), 0)::bigint
+SELECT count(*), coalesce(sum(u.objects), 0)::bigint, coalesce(sum(u.bytes), 0)::bigint,
+       coalesce(sum(u.unchanged), 0)::bigint
 FROM jobs j
 JOIN task_units u ON u.job_id = j.id AND u.status = 'COMMITTED'
 WHERE j.master_job_id = $1;
@@ -180,10 +192,12 @@ ORDER BY o.status, o.reason;
 -- name: declare_occurrences
 DECLARE occurrences NO SCROLL CURSOR WITH HOLD FOR
 SELECT f.id, f.datasource_id, f.object_key, f.nested_path, f.rule_id, f.category, o.score, o.reasons,
-       f.fingerprint, f.preview, o.span_start, o.span_end, o.line, o.column_number, o.decoding
+       f.fingerprint, f.preview, o.span_start, o.span_end, o.line, o.column_number, o.decoding,
+       g.path, g.commit_id, g.author, g.time_ms, g.is_abandoned
 FROM jobs j
 JOIN finding_occurrences o ON o.job_id = j.id
 JOIN findings f ON f.id = o.finding_id
+LEFT JOIN object_origins g ON g.datasource_id = f.datasource_id AND sha256(g.object_key) = sha256(f.object_key)
 WHERE j.master_job_id = $1
   AND o.score >= $2
   AND ($3::text IS NULL OR f.rule_id = $3)

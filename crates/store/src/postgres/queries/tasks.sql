@@ -167,21 +167,24 @@ claimed AS (
     RETURNING t.id, t.claim_id, t.job_id, t.session_id, t.type, t.payload, t.failures, t.datasource_id, p.round, p.turn)
 SELECT c.id, c.claim_id, c.job_id, c.session_id, c.type, c.payload, c.failures, c.datasource_id, d.name,
        -- Once per job: it may be long.
-       CASE WHEN row_number() OVER (PARTITION BY c.job_id ORDER BY c.round) = 1 THEN j.configuration END
+       CASE WHEN row_number() OVER (PARTITION BY c.job_id ORDER BY c.round) = 1 THEN j.configuration END,
+       b.id, b.job_id, b.started_at
 FROM claimed c
 JOIN jobs j ON j.id = c.job_id
 JOIN datasources d ON d.id = c.datasource_id
+LEFT JOIN enumeration_sessions s ON s.id = c.session_id
+LEFT JOIN enumeration_sessions b ON b.id = s.base_session_id
 ORDER BY c.round, c.turn;
 
 -- name: task_payload
 SELECT type, payload FROM tasks WHERE id = $1;
 
 -- name: packet_records
-SELECT u.key, r.name, r.size, r.mtime_ns, r.ctime_ns, r.inode
+SELECT u.key, r.name, r.size, r.mtime_ns, r.ctime_ns, r.inode, r.tag, r.kind
 FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) WITH ORDINALITY AS p (unit_id, first, past, n)
 JOIN task_units u ON u.id = ANY (ARRAY[p.unit_id]) AND u.status || '' = 'COMMITTED'
 JOIN task_output_records r ON r.unit_id = ANY (ARRAY[p.unit_id]) AND r.sequence >= p.first AND r.sequence < p.past
-WHERE r.kind = $4
+WHERE r.kind IN ($4, $5)
 ORDER BY p.n, r.sequence;
 
 -- What was committed stays, so whoever ends next ends after progress: the count starts anew.
@@ -201,6 +204,10 @@ UPDATE tasks
 SET status = 'PENDING', worker_id = NULL, claim_id = NULL, failures = failures + 1, last_error = $2,
     not_before = now_ms() + $3
 WHERE id = $1;
+
+-- Neither failed nor abandoned.
+-- name: wait_task
+UPDATE tasks SET status = 'PENDING', worker_id = NULL, claim_id = NULL, not_before = now_ms() + $2 WHERE id = $1;
 
 -- name: fail_task
 UPDATE tasks SET status = 'FAILED', finished_at = now_ms(), failures = failures + 1, last_error = $2 WHERE id = $1;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use domesday_model::{
     Category, Command, FindingDraft, Fingerprint, JobStatus, Location, Position, ProcessId, Score, Span,
+    TargetDraft,
 };
 
 use super::*;
@@ -293,4 +294,54 @@ async fn reading_back_waits_for_the_commit() {
     }
     other.batch_execute("COMMIT").await.unwrap();
     assert_eq!(reading.await.unwrap(), [true]);
+}
+
+/// Commits that come upon the same targets wait for one another, and never in a circle: a circle would be broken by
+/// the server, and the verb tried again, which nobody would see.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn targets_are_persisted_once_and_without_deadlocks() {
+    const PROCESSES: u8 = 4;
+    const TARGETS: usize = 50;
+    let database = Database::new();
+    let store = database.open().await;
+    let mut job = request(MASTER);
+    let source = job.configuration.datasources[0].clone();
+    for number in 1..PROCESSES {
+        let name = format!("source {number}");
+        job.configuration.datasources.push(domesday_model::DatasourceSpec { name, ..source.clone() });
+    }
+    store.submit(job).await.unwrap();
+    let orchestrator = ProcessId([2; 16]);
+    store.register(&process(orchestrator, Role::Orchestrator), LEASE).await.unwrap();
+    let lease = store.claim_job(orchestrator, GROUP, LEASE).await.unwrap().unwrap().lease;
+    assert_eq!(store.start_sessions(&lease).await.unwrap(), u64::from(PROCESSES));
+    let draft = |i: usize| {
+        let (url, metadata) = (format!("https://host/{i}"), serde_json::json!({}));
+        let name = format!("o/{i}");
+        [
+            TargetDraft::Url { url: url.clone(), metadata: metadata.clone() },
+            TargetDraft::GithubRepository { name, url, is_active: true, metadata },
+        ]
+    };
+    let done = at_once(&database, PROCESSES, |store, worker| async move {
+        let claim = claim(&store, worker, TaskType::DiscoveryEnumerate).await;
+        for round in 0..20 {
+            let turned = (0..TARGETS).map(|i| (i * 7 + usize::from(worker.0[0]) * 13 + round) % TARGETS);
+            let targets = turned.flat_map(draft).collect();
+            let unit = UnitListing { targets, ..listed(&format!("u{round}"), files("f", 1)) };
+            store.commit_units(&claim, vec![unit]).await.unwrap();
+        }
+        store.complete_enumeration(&claim, Vec::new()).await.unwrap();
+    });
+    done.await;
+    for (sql, count) in [
+        ("SELECT count(*) FROM github_repos", TARGETS),
+        ("SELECT count(*) FROM url_targets", TARGETS),
+        ("SELECT count(*) FROM scan_targets", 2 * TARGETS + usize::from(PROCESSES)),
+        ("SELECT count(*) FROM job_scan_targets", usize::from(PROCESSES) * (2 * TARGETS + 1)),
+    ] {
+        assert_eq!(database.psql(sql), count.to_string(), "{sql}");
+    }
+    let deadlocks = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()";
+    assert_eq!(database.psql(deadlocks), "0");
 }

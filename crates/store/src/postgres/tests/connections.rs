@@ -198,19 +198,13 @@ async fn text_may_have_nul_in_it_and_keys_may_be_long() {
     let store = database.open().await;
     let (_, _, claim) = root(&store).await;
     let long = ObjectKey::new(vec![b'k'; 8_000]);
-    let listing = UnitListing { key: long.clone(), outcome: UnitOutcome::Listed(files("f", 1)) };
-    let failed = UnitOutcome::Failed { reason: domesday_model::Reason::ReadError, detail: "a\0b".to_owned() };
-    let failed = UnitListing { key: ObjectKey::new(*b"x"), outcome: failed };
+    let listing = UnitListing::whole(long.clone(), files("f", 1));
+    let failed = UnitListing::failed(ObjectKey::new(*b"x"), 0, domesday_model::Reason::ReadError, "a\0b");
     for _ in 0..2 {
         store.commit_units(&claim, vec![listing.clone(), failed.clone()]).await.unwrap();
     }
-    let cursor = StageBatch {
-        key: ObjectKey::new(*b"y"),
-        first_sequence: 0,
-        records: files("g", 1),
-        resume_point: Some("page\0two".to_owned()),
-    };
-    store.stage_unit(&claim, cursor).await.unwrap();
+    let cursor = UnitListing { resume_point: Some("page\0two".to_owned()), ..listed("y", files("g", 1)) };
+    store.commit_units(&claim, vec![cursor]).await.unwrap();
     let units = store.task_units(&claim).await.unwrap();
     assert_eq!(
         units.iter().map(|unit| &unit.key).collect::<Vec<_>>(),

@@ -3,7 +3,7 @@
 
 use domesday_model::{
     Category, Command, FindingDraft, Fingerprint, JobStatus, Location, ObjectReport, ObjectStatus, Position,
-    ProcessId, Reason, RuleSetHash, ScanOptions, ScanTemplate, Score, Span,
+    ProcessId, Reason, RuleSetHash, ScanOptions, ScanTemplate, Score, Span, TargetDraft,
 };
 
 use super::*;
@@ -47,6 +47,16 @@ fn results() -> ResultBatch {
     ResultBatch { findings: vec![finding], objects: vec![object], ..ResultBatch::default() }
 }
 
+fn drafts() -> Vec<TargetDraft> {
+    let url = || "https://host/o/r".to_owned();
+    let metadata = serde_json::json!({});
+    let name = "o/r".to_owned();
+    vec![
+        TargetDraft::GithubRepository { name, url: url(), is_active: true, metadata: metadata.clone() },
+        TargetDraft::Url { url: url(), metadata },
+    ]
+}
+
 /// All that a worker does about enumeration.
 async fn enumerate(store: &PostgresStore, worker: ProcessId) {
     let packet = store.claim_tasks(worker, GROUP, TaskType::DiscoveryEnumerate, 1).await.unwrap().remove(0);
@@ -63,7 +73,7 @@ async fn enumerate(store: &PostgresStore, worker: ProcessId) {
         key: ObjectKey::new(*b"large"),
         first_sequence,
         records: [files("f", 2), vec![skipped.clone()]].concat(),
-        resume_point: Some("here".to_owned()),
+        targets: drafts(),
     };
     let unit = store.stage_unit(&claim, batch(0)).await.unwrap();
     assert_eq!(store.staged_hashes(unit, 0..=255).await.unwrap().len(), 3);
@@ -72,8 +82,12 @@ async fn enumerate(store: &PostgresStore, worker: ProcessId) {
         store.stage_unit(&claim, batch(first)).await.unwrap();
     }
     store.commit_staged(&claim, unit).await.unwrap();
-    let failed = UnitOutcome::Failed { reason: Reason::ReadError, detail: "denied".to_owned() };
-    let failed = UnitListing { key: ObjectKey::new(*b"x"), outcome: failed };
+    let failed = UnitListing::failed(ObjectKey::new(*b"x"), 0, Reason::ReadError, "denied");
+    let failed = UnitListing { targets: drafts(), ..failed };
+    for (page, resume_point) in [(0, Some("more".to_owned())), (1, None)] {
+        let page = UnitListing { page, resume_point, ..listed("paged", files("p", 1)) };
+        store.commit_units(&claim, vec![page]).await.unwrap();
+    }
     let half = crate::PACK_OBJECTS_MAX as usize / 2 + 1;
     let units = (0..4).map(|i| listed(&format!("u{i}"), files("f", half))).chain([failed]).collect();
     store.commit_units(&claim, units).await.unwrap();
@@ -84,13 +98,15 @@ async fn enumerate(store: &PostgresStore, worker: ProcessId) {
 }
 
 /// All that a worker does about classification.
-async fn classify(store: &PostgresStore, worker: ProcessId) {
+async fn classify(store: &PostgresStore, worker: ProcessId) -> Base {
     let next = || claim(store, worker, TaskType::Classification);
     let packet = store.claim_tasks(worker, GROUP, TaskType::Classification, 1).await.unwrap().remove(0);
     assert!(!store.packet_objects(&packet).await.unwrap().is_empty());
+    let base = Base { session: packet.session, job: packet.job, started_at_ms: 0 };
     store.stage_results(&packet.claim, 0, results()).await.unwrap();
     let staged = Completion { first_sequence: 2, batch: results(), ..completion(packet.claim) };
-    let whole = Completion { batch: results(), ..completion(next().await) };
+    let untraced = vec![ObjectKey::new(*b"f"), ObjectKey::new(*b"g")];
+    let whole = Completion { batch: results(), untraced, ..completion(next().await) };
     for answer in store.complete_classifications(vec![staged, whole]).await.unwrap() {
         answer.unwrap();
     }
@@ -99,6 +115,8 @@ async fn classify(store: &PostgresStore, worker: ProcessId) {
     let error = "no route".to_owned();
     let retry = GiveBack::Retry { error: error.clone(), after: std::time::Duration::ZERO };
     store.give_back(&next().await, retry).await.unwrap();
+    let wait = GiveBack::Wait { after: std::time::Duration::ZERO, why: "too many requests".to_owned() };
+    store.give_back(&next().await, wait).await.unwrap();
     store.give_back(&next().await, GiveBack::Failed { error }).await.unwrap();
     loop {
         let packets = store.claim_tasks(worker, GROUP, TaskType::Classification, 8).await.unwrap();
@@ -110,6 +128,27 @@ async fn classify(store: &PostgresStore, worker: ProcessId) {
             answer.unwrap();
         }
     }
+    base
+}
+
+/// All that a worker does about origins.
+async fn trace(store: &PostgresStore, worker: ProcessId) {
+    let claim = claim(store, worker, TaskType::Tracing).await;
+    let keys = store.untraced(&claim, 10).await.unwrap();
+    assert_eq!(keys.len(), 2);
+    let origin = domesday_model::Origin {
+        path: Some(ObjectKey::new(*b"src/f")),
+        commit: "c0ffee".to_owned(),
+        author: "A <a@host>".to_owned(),
+        time_ms: 1,
+        is_abandoned: false,
+    };
+    // Twice: what is there is written over.
+    for _ in 0..2 {
+        let origins = vec![(keys[0].clone(), Some(origin.clone())), (keys[1].clone(), None)];
+        store.save_origins(&claim, origins).await.unwrap();
+    }
+    store.complete_tracing(&claim).await.unwrap();
 }
 
 fn template() -> ScanTemplate {
@@ -153,7 +192,10 @@ async fn each_role_does_its_work_and_no_more() {
     assert_eq!(worker.fingerprint_key().await.unwrap().as_deref(), Some(KEY));
     enumerate(&worker, id).await;
     operator.fan_out(&lease, FanOutPolicy { ready_low: u32::MAX }).await.unwrap();
-    classify(&worker, id).await;
+    let base = classify(&worker, id).await;
+    let report = operator.fan_out(&lease, FanOutPolicy { ready_low: u32::MAX }).await.unwrap();
+    assert_eq!(report.tracing_tasks, 1);
+    trace(&worker, id).await;
 
     // What is not a worker's to do.
     let job = request(MasterJobId([9; 16]));
@@ -166,7 +208,6 @@ async fn each_role_does_its_work_and_no_more() {
     refused(worker.set_fingerprint_key("another", true).await);
     refused(worker.retry_tasks(Retry::AllOf(MASTER)).await);
     refused(worker.prune(std::time::Duration::ZERO, 10).await);
-    refused(worker.occurrences(MASTER, OccurrenceFilter::default()).await);
     for sql in [
         "UPDATE jobs SET status = 'CANCELLED'",
         "UPDATE datasources SET worker_label = NULL",
@@ -189,6 +230,12 @@ async fn each_role_does_its_work_and_no_more() {
     operator.reap_sessions(GROUP, LEASE).await.unwrap();
     operator.sweep(100).await.unwrap();
     assert_eq!(operator.complete_job(&lease).await.unwrap(), Some(JobStatus::PartiallyCompleted));
+    // What a worker knows from a job that ended.
+    let prior =
+        worker.prior_records(&base, &[ObjectKey::new(*b"u0")], PriorCursor::default(), 10).await.unwrap();
+    assert_eq!(prior.records.len(), 10);
+    let results = worker.prior_results(&base, vec![ObjectKey::new(*b"f")]).await.unwrap();
+    assert_eq!(results[0].as_ref().unwrap().findings.len(), 1);
     assert!(operator.occurrences(MASTER, OccurrenceFilter::default()).await.unwrap().recv().await.is_some());
     assert_eq!(operator.problems(MASTER, 1).await.unwrap().len(), 1);
     let events = operator.events("relay", 10).await.unwrap();

@@ -13,7 +13,7 @@ async fn waits<T>(store: &PostgresStore, verb: impl Future<Output = Result<T>>) 
 
 fn part(key: &str, first_sequence: i64) -> StageBatch {
     let records = files(&format!("{first_sequence}"), 3);
-    StageBatch { key: ObjectKey::new(key.as_bytes()), first_sequence, records, resume_point: None }
+    StageBatch { key: ObjectKey::new(key.as_bytes()), first_sequence, records, targets: Vec::new() }
 }
 
 /// What a worker's verbs cost; the same again for every job.

@@ -3,7 +3,8 @@
 use super::*;
 use crate::statement::statements;
 
-const FILES: [&str; 8] = [
+const FILES: [&str; 12] = [
+    base::FILE,
     jobs::FILE,
     jobs::ENUMERATION,
     tasks::FILE,
@@ -12,6 +13,9 @@ const FILES: [&str; 8] = [
     templates::FILE,
     operations::FILE,
     prune::FILE,
+    targets::FILE,
+    sessions::FILE,
+    origins::FILE,
 ];
 
 #[tokio::test]
@@ -33,7 +37,8 @@ async fn every_statement_prepares() {
 
 #[test]
 fn every_statement_is_used() {
-    const SOURCES: [&str; 10] = [
+    const SOURCES: [&str; 14] = [
+        include_str!("../base.rs"),
         include_str!("../datasources.rs"),
         include_str!("../jobs.rs"),
         include_str!("../operations.rs"),
@@ -44,6 +49,9 @@ fn every_statement_is_used() {
         include_str!("../tasks.rs"),
         include_str!("../templates.rs"),
         include_str!("../units.rs"),
+        include_str!("../targets.rs"),
+        include_str!("../sessions.rs"),
+        include_str!("../origins.rs"),
     ];
     check_names(&FILES, &SOURCES);
 }
@@ -86,7 +94,17 @@ async fn plans_made_for_an_empty_book_are_right_for_a_full_one() {
     check_plans("VACUUM ANALYZE").await;
 }
 
-const GROWS: [&str; 5] = ["tasks", "task_units", "task_output_records", "events", "enumeration_batches"];
+const GROWS: [&str; 9] = [
+    "tasks",
+    "task_units",
+    "task_output_records",
+    "events",
+    "enumeration_batches",
+    "untraced_objects",
+    "object_origins",
+    "object_scans",
+    "finding_occurrences",
+];
 
 /// Statements that run all the time, and the indexes without which they would walk through what is done
 /// already.
@@ -98,12 +116,27 @@ async fn check_plans(fill: &str) {
     session.batch_execute(session_settings()).await.unwrap();
     session.batch_execute("SET plan_cache_mode = force_generic_plan").await.unwrap();
     let claims = "'{}', '{}', '{}', '{}', '{}', '{}'";
+    let arrays = |count| vec!["'{}'"; count].join(", ");
+    let (publish, units) = (arrays(21), format!("1, {}", arrays(14)));
     for (name, parameters, indexes) in [
         ("fence", "1, 1", &["tasks_pkey"][..]),
         ("complete_classifications", claims, &["tasks_pkey", "jobs_pkey"]),
         ("tasks_done_under_claims", "'{}', '{}'", &["tasks_pkey"]),
         ("abandon_tasks", "'{}', '{}', '{}'", &["tasks_pkey"]),
-        ("packet_records", "'{}', '{}', '{}', 0::smallint", &["task_units_pkey", "task_output_records_pkey"]),
+        (
+            "packet_records",
+            "'{}', '{}', '{}', 0::smallint, 4::smallint",
+            &["task_units_pkey", "task_output_records_pkey"],
+        ),
+        ("prior_records", "1, 1, '', 0, 0, 0, 1", &["task_units_by_session", "task_output_records_pkey"]),
+        ("prior_outcomes", "1, 1, '{}'", &["object_scans_by_object", "tasks_pkey"]),
+        ("prior_objects", "1, 1, '{}'", &["object_scans_by_object", "tasks_pkey"]),
+        ("prior_findings", "1, '{}', '{}'", &["finding_occurrences_pkey", "findings_pkey"]),
+        ("publish_findings", &publish, &["object_scans_by_object"]),
+        ("insert_units", &units, &["task_units_by_key"]),
+        ("open_units", "1", &["task_units_by_key"]),
+        ("last_pages", "1, '{}'", &["task_units_by_key"]),
+        ("fail_open_pages_of_task", "1, ''", &["task_units_by_key"]),
         ("claim_tasks", "'', '', '', 1, 1", &["tasks_pkey", "tasks_pending", "tasks_running", "jobs_open"]),
         ("abandoned_tasks", "'', 1, 1", &["tasks_running", "jobs_open"]),
         ("pending_counts", "1, 1", &["tasks_pending"]),
@@ -114,6 +147,18 @@ async fn check_plans(fill: &str) {
             "1",
             &["task_units_to_fan_out", "task_units_staging", "tasks_pending", "tasks_running"],
         ),
+        (
+            "sessions_to_trace",
+            "1",
+            &[
+                "untraced_objects_by_key",
+                "task_units_to_fan_out",
+                "task_units_staging",
+                "tasks_pending",
+                "tasks_running",
+            ],
+        ),
+        ("insert_untraced", "'{}', '{}'", &["tasks_pkey", "object_origins_by_key"]),
         ("renew_jobs", "'', 1", &["jobs_owned"]),
         ("next_events", "'', 1", &["events_by_position"]),
         ("number_events", "1", &["events_without_position"]),
@@ -136,8 +181,9 @@ async fn check_plans(fill: &str) {
         assert!(!plan.contains("tasks_by_job"), "{name} walks through a job:\n{plan}");
         // Through an index of all rows without a condition is a walk, too.
         let lines: Vec<_> = plan.lines().collect();
-        for pair in lines.windows(2).filter(|pair| pair[0].contains("_pkey on ")) {
-            let walks = GROWS.iter().any(|grows| pair[0].contains(&format!("{grows}_pkey")));
+        let of_all = |line: &str| line.contains("_pkey on ") || line.contains("_by_key on ");
+        for pair in lines.windows(2).filter(|pair| of_all(pair[0])) {
+            let walks = GROWS.iter().any(|grows| pair[0].contains(&format!(" on {grows} ")));
             assert!(!walks || pair[1].contains("Index Cond"), "{name} walks:\n{plan}");
         }
     }

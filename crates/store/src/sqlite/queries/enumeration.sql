@@ -3,21 +3,42 @@
 -- name: datasource_id
 SELECT id FROM datasources WHERE name = ?1;
 
+-- Its base is the latest session like it that came to an end.
 -- name: insert_session
-INSERT INTO enumeration_sessions (job_id, datasource_id, source_type, status, configuration, started_at, last_update)
-VALUES (?1, ?2, ?3, 'INITIALIZED', ?4, now_ms(), now_ms())
+INSERT INTO enumeration_sessions
+    (job_id, datasource_id, source_type, status, configuration, started_at, last_update, scan_key, base_session_id)
+SELECT ?1, ?2, ?3, 'INITIALIZED', ?4, now_ms(), now_ms(), ?5,
+       CASE WHEN ?6 THEN (
+           SELECT b.id
+           FROM enumeration_sessions b
+           JOIN jobs j ON j.id = b.job_id
+           JOIN master_jobs m ON m.id = j.master_job_id
+           WHERE b.datasource_id = ?2 AND b.scan_key = ?5
+             AND b.status IN ('COMPLETED', 'PARTIALLY_COMPLETED')
+             AND j.status IN ('COMPLETED', 'PARTIALLY_COMPLETED')
+             AND m.pruned_at IS NULL
+           ORDER BY b.id DESC
+           LIMIT 1) END
+WHERE true
 ON CONFLICT (job_id, datasource_id) DO NOTHING
 RETURNING id;
 
 -- name: resume_stopped_sessions
 UPDATE enumeration_sessions
 SET status = 'IN_PROGRESS', failure_reason = NULL, last_update = now_ms()
-WHERE job_id = ?1 AND status = 'STALLED';
+WHERE job_id = ?1 AND status = 'STALLED'
+  AND (?2 IS NULL OR datasource_id = (SELECT d.id FROM datasources d WHERE d.name = ?2));
+
+-- name: session_of_datasource
+SELECT s.id FROM enumeration_sessions s
+JOIN datasources d ON d.id = s.datasource_id
+WHERE s.job_id = ?1 AND d.name = ?2;
 
 -- name: touch_session
 UPDATE enumeration_sessions
 SET status = CASE status WHEN 'INITIALIZED' THEN 'IN_PROGRESS' WHEN 'STALLED' THEN 'IN_PROGRESS' ELSE status END,
     last_checkpoint = ?2,
+    waiting_until = NULL,
     last_update = now_ms()
 WHERE id = ?1;
 
@@ -40,7 +61,14 @@ SELECT s.id, s.datasource_id, s.status,
            OR EXISTS (
                SELECT 1 FROM tasks t
                WHERE t.job_id = s.job_id AND t.session_id = s.id AND t.type = 'DISCOVERY_ENUMERATE'
-                 AND t.status = 'FAILED')
+                 AND t.status = 'FAILED'),
+       coalesce(
+           (SELECT u.detail FROM task_units u
+            WHERE u.job_id = s.job_id AND u.session_id = s.id AND u.status = 'FAILED' ORDER BY u.id LIMIT 1),
+           (SELECT t.last_error FROM tasks t
+            WHERE t.job_id = s.job_id AND t.session_id = s.id AND t.type = 'DISCOVERY_ENUMERATE'
+              AND t.status = 'FAILED'
+            ORDER BY t.id LIMIT 1))
 FROM enumeration_sessions s
 WHERE s.job_id = ?1
   AND s.status IN ('INITIALIZED', 'IN_PROGRESS', 'STALLED')
@@ -67,36 +95,59 @@ SET status = 'FAILED', failure_reason = 'cancelled', completed_at = now_ms(), la
 WHERE job_id = ?1 AND status IN ('INITIALIZED', 'IN_PROGRESS', 'STALLED')
 RETURNING id, status;
 
+-- name: note_waiting
+UPDATE enumeration_sessions SET waiting_until = max(coalesce(waiting_until, 0), now_ms() + ?2)
+WHERE id = ?1
+RETURNING waiting_until;
+
+-- The silence of one that waited begins when its wait ended.
 -- name: stall_sessions
 UPDATE enumeration_sessions
 SET status = 'STALLED', last_update = now_ms()
 WHERE status = 'IN_PROGRESS'
   AND last_update <= now_ms() - ?2
-  AND coalesce(waiting_until, 0) <= now_ms()
+  AND coalesce(waiting_until, 0) <= now_ms() - ?2
   AND job_id IN (SELECT id FROM jobs WHERE node_group = ?1 AND status = 'RUNNING')
   AND EXISTS (
       SELECT 1 FROM tasks t
       WHERE t.job_id = enumeration_sessions.job_id AND t.session_id = enumeration_sessions.id
         AND t.type = 'DISCOVERY_ENUMERATE' AND t.status IN ('PENDING', 'RUNNING'));
 
+-- Of each container its last page.
 -- name: units_of_task
-SELECT u.id, u.key, u.status, u.records, u.resume_point
+SELECT u.id, u.key, u.page, u.status, u.records, u.resume_point
 FROM task_units u
 WHERE u.task_id = (SELECT coalesce(origin_id, id) FROM tasks WHERE id = ?1)
+  AND NOT EXISTS (SELECT 1 FROM task_units n WHERE n.task_id = u.task_id AND n.key = u.key AND n.page = u.page + 1)
 ORDER BY u.key;
+
+-- name: last_page
+SELECT id, key, page, status, records, resume_point
+FROM task_units
+WHERE task_id = ?1 AND key = ?2
+ORDER BY page DESC
+LIMIT 1;
 
 -- name: insert_unit
 INSERT INTO task_units
-    (task_id, job_id, session_id, key, status, reason, detail, records, containers, objects, skipped, bytes, fanned_out)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
-ON CONFLICT (task_id, key) DO NOTHING;
+    (task_id, job_id, session_id, key, page, status, reason, detail, records, containers, objects, skipped, unchanged,
+     bytes, resume_point, fanned_out)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)
+ON CONFLICT (task_id, key, page) DO NOTHING;
 
 -- name: staging_unit
 SELECT id, records FROM task_units WHERE task_id = ?1 AND key = ?2 AND status = 'STAGING';
 
 -- Whatever a task listed in part; of a half, its sibling's too.
 -- name: open_units
-SELECT key FROM task_units WHERE task_id = ?1 AND status = 'STAGING';
+SELECT u.key
+FROM task_units u
+WHERE u.task_id = ?1
+  AND (u.status = 'STAGING'
+       OR (u.status = 'COMMITTED' AND u.resume_point IS NOT NULL
+           AND NOT EXISTS (
+               SELECT 1 FROM task_units n
+               WHERE n.task_id = u.task_id AND n.key = u.key AND n.page = u.page + 1)));
 
 -- name: fail_staging_unit
 UPDATE task_units SET status = 'FAILED', reason = ?3, detail = ?4, fanned_out = 3
@@ -104,14 +155,14 @@ WHERE task_id = ?1 AND key = ?2 AND status = 'STAGING';
 
 -- name: insert_record
 INSERT INTO task_output_records
-    (unit_id, sequence, kind, name, object_key_hash, size, mtime_ns, ctime_ns, inode, reason)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+    (unit_id, sequence, kind, name, object_key_hash, size, mtime_ns, ctime_ns, inode, tag, reason)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
 ON CONFLICT (unit_id, sequence) DO NOTHING;
 
 -- name: add_unit_totals
 UPDATE task_units
 SET records = records + ?2, containers = containers + ?3, objects = objects + ?4, skipped = skipped + ?5,
-    bytes = bytes + ?6, resume_point = ?7
+    unchanged = unchanged + ?6, bytes = bytes + ?7
 WHERE id = ?1;
 
 -- name: add_unit_skips
@@ -139,7 +190,7 @@ DELETE FROM task_unit_skips WHERE unit_id = ?1;
 
 -- name: clear_unit_totals
 UPDATE task_units
-SET records = 0, containers = 0, objects = 0, skipped = 0, bytes = 0, resume_point = NULL
+SET records = 0, containers = 0, objects = 0, skipped = 0, unchanged = 0, bytes = 0
 WHERE id = ?1 AND task_id = ?2 AND status = 'STAGING';
 
 -- name: fail_open_units
@@ -149,6 +200,14 @@ WHERE job_id = ?1 AND status = 'STAGING';
 -- name: fail_open_units_of_task
 UPDATE task_units SET status = 'FAILED', reason = 'read_error', detail = ?2, fanned_out = 3
 WHERE task_id = ?1 AND status = 'STAGING';
+
+-- What the pages before listed stays, and is scanned.
+-- name: fail_open_pages_of_task
+INSERT INTO task_units (task_id, job_id, session_id, key, page, status, reason, detail, fanned_out)
+SELECT u.task_id, u.job_id, u.session_id, u.key, u.page + 1, 'FAILED', 'read_error', ?2, 3
+FROM task_units u
+WHERE u.task_id = ?1 AND u.status = 'COMMITTED' AND u.resume_point IS NOT NULL
+  AND NOT EXISTS (SELECT 1 FROM task_units n WHERE n.task_id = u.task_id AND n.key = u.key AND n.page = u.page + 1);
 
 -- name: units_to_fan_out
 SELECT u.id, u.session_id, u.records, u.containers, u.objects, u.bytes, u.fanned_out, s.datasource_id

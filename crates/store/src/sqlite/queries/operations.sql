@@ -12,7 +12,12 @@ WHERE j.master_job_id = ?1
 ORDER BY j.node_group;
 
 -- name: units_progress
-SELECT coalesce(sum(objects), 0), coalesce(sum(bytes), 0) FROM task_units WHERE job_id = ?1 AND status = 'COMMITTED';
+SELECT coalesce(sum(objects), 0), coalesce(sum(bytes), 0), coalesce(sum(unchanged), 0)
+FROM task_units
+WHERE job_id = ?1 AND status = 'COMMITTED';
+
+-- name: waiting_until
+SELECT max(waiting_until) FROM enumeration_sessions WHERE job_id = ?1 AND waiting_until > now_ms();
 
 -- name: tasks_progress
 SELECT coalesce(sum(CASE WHEN type = 'CLASSIFICATION' AND status = 'COMPLETED' THEN objects END), 0),
@@ -39,6 +44,8 @@ CROSS JOIN datasources d ON d.id = t.datasource_id
 WHERE (?1 IS NULL OR j.master_job_id = ?1)
   AND (?2 IS NULL OR t.status = ?2)
   AND (?3 IS NULL OR t.type = ?3)
+  AND (?5 IS NULL OR t.session_id = ?5)
+  AND t.id > ?6
 ORDER BY t.id
 LIMIT ?4;
 

@@ -39,6 +39,13 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12);
 INSERT INTO object_scans (job_id, task_id, sequence, object_key, nested_path, status, reason, detail, overflow)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9);
 
+-- An object with findings, unless something else is said of it or of what is inside it already: what a job says
+-- of an object is found by its key. The sequence is that of its first finding, which no other object has.
+-- name: insert_found_object
+INSERT INTO object_scans (job_id, task_id, sequence, object_key, nested_path, status, detail, overflow)
+SELECT ?1, ?2, ?3, ?4, x'', 'scanned', '', 0
+WHERE NOT EXISTS (SELECT 1 FROM object_scans WHERE job_id = ?1 AND object_key = ?4 AND task_id = ?2);
+
 -- name: insert_event
 INSERT INTO events (job_id, kind, payload, created_at) VALUES (?1, ?2, ?3, now_ms());
 
@@ -59,7 +66,7 @@ UPDATE event_consumers SET position = max(position, ?2) WHERE name = ?1;
 DELETE FROM events WHERE id <= (SELECT min(position) FROM event_consumers);
 
 -- name: summary_units
-SELECT count(*), coalesce(sum(u.objects), 0), coalesce(sum(u.bytes), 0)
+SELECT count(*), coalesce(sum(u.objects), 0), coalesce(sum(u.bytes), 0), coalesce(sum(u.unchanged), 0)
 FROM jobs j
 JOIN task_units u ON u.job_id = j.id AND u.status = 'COMMITTED'
 WHERE j.master_job_id = ?1;
@@ -101,10 +108,12 @@ ORDER BY o.status, o.reason;
 
 -- name: occurrences
 SELECT f.id, f.datasource_id, f.object_key, f.nested_path, f.rule_id, f.category, o.score, o.reasons,
-       f.fingerprint, f.preview, o.span_start, o.span_end, o.line, o.column, o.decoding
+       f.fingerprint, f.preview, o.span_start, o.span_end, o.line, o.column, o.decoding,
+       g.path, g.commit_id, g.author, g.time_ms, g.is_abandoned
 FROM jobs j
 JOIN finding_occurrences o ON o.job_id = j.id
 JOIN findings f ON f.id = o.finding_id
+LEFT JOIN object_origins g ON g.datasource_id = f.datasource_id AND g.object_key = f.object_key
 WHERE j.master_job_id = ?1
   AND o.score >= ?2
   AND (?3 IS NULL OR f.rule_id = ?3)

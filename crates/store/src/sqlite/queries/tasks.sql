@@ -63,18 +63,20 @@ RETURNING id, claim_id, job_id, session_id, type, payload, failures, datasource_
 
 -- The job's own copy says how to read the source: a later job may have changed the source's row.
 -- name: packet_context
-SELECT d.name, j.configuration
+SELECT d.name, j.configuration, b.id, b.job_id, b.started_at
 FROM datasources d, jobs j
+LEFT JOIN enumeration_sessions s ON s.id = ?3
+LEFT JOIN enumeration_sessions b ON b.id = s.base_session_id
 WHERE d.id = ?1 AND j.id = ?2;
 
 -- name: task_payload
 SELECT type, payload FROM tasks WHERE id = ?1;
 
 -- name: packet_records
-SELECT u.key, r.name, r.size, r.mtime_ns, r.ctime_ns, r.inode
+SELECT u.key, r.name, r.size, r.mtime_ns, r.ctime_ns, r.inode, r.tag, r.kind
 FROM task_units u
 JOIN task_output_records r ON r.unit_id = u.id
-WHERE u.id = ?1 AND u.status = 'COMMITTED' AND r.sequence >= ?2 AND r.sequence < ?3 AND r.kind = ?4
+WHERE u.id = ?1 AND u.status = 'COMMITTED' AND r.sequence >= ?2 AND r.sequence < ?3 AND r.kind IN (?4, ?5)
 ORDER BY r.sequence;
 
 -- What was committed stays, so whoever ends next ends after progress: the count starts anew.
@@ -94,6 +96,10 @@ UPDATE tasks
 SET status = 'PENDING', worker_id = NULL, claim_id = NULL, failures = failures + 1, last_error = ?2,
     not_before = now_ms() + ?3
 WHERE id = ?1;
+
+-- Neither failed nor abandoned.
+-- name: wait_task
+UPDATE tasks SET status = 'PENDING', worker_id = NULL, claim_id = NULL, not_before = now_ms() + ?2 WHERE id = ?1;
 
 -- name: fail_task
 UPDATE tasks SET status = 'FAILED', finished_at = now_ms(), failures = failures + 1, last_error = ?2 WHERE id = ?1;

@@ -50,7 +50,7 @@ async fn scenario(store: &SqliteStore) {
         key: ObjectKey::new(*b"w"),
         first_sequence,
         records,
-        resume_point: None,
+        targets: Vec::new(),
     };
     let unit = store.stage_unit(&root, batch(0, files("g", 2))).await.unwrap();
     store.clear_unit(&root, unit).await.unwrap();

@@ -70,19 +70,20 @@ async fn every_commit_of_an_enumeration_is_a_batch_with_its_checkpoint() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path());
     let (_, _, claim) = root(&store).await;
-    let failed = UnitOutcome::Failed { reason: domesday_model::Reason::Vanished, detail: "gone".to_owned() };
-    let failed = UnitListing { key: ObjectKey::new(*b"x"), outcome: failed };
+    let failed = UnitListing::failed(ObjectKey::new(*b"x"), 0, domesday_model::Reason::Vanished, "gone");
     store.commit_units(&claim, vec![listed("u", files("f", 3)), listed("v", files("f", 2))]).await.unwrap();
     store.commit_units(&claim, vec![listed("w", vec![]), failed.clone()]).await.unwrap();
     store.commit_units(&claim, vec![UnitListing { key: ObjectKey::new(*b"y"), ..failed }]).await.unwrap();
     let batch = StageBatch {
-        key: ObjectKey::new(*b"z"),
+        key: ObjectKey::new(*b"s"),
         first_sequence: 0,
         records: files("g", 4),
-        resume_point: Some("page 2".to_owned()),
+        targets: Vec::new(),
     };
     store.stage_unit(&claim, batch.clone()).await.unwrap();
     store.stage_unit(&claim, batch).await.unwrap();
+    let page = UnitListing { resume_point: Some("page 2".to_owned()), ..listed("z", files("g", 1)) };
+    store.commit_units(&claim, vec![page]).await.unwrap();
     let (batches, checkpoint) = store
         .read(|c| {
             let mut statement = c.prepare("SELECT status, items_processed FROM enumeration_batches ORDER BY id")?;
@@ -94,7 +95,9 @@ async fn every_commit_of_an_enumeration_is_a_batch_with_its_checkpoint() {
         .await
         .unwrap();
     let batches: Vec<_> = batches.iter().map(|(status, items)| (status.as_str(), *items)).collect();
-    assert_eq!(batches, [("SUCCEEDED", 5), ("PARTIALLY_COMPLETED", 0), ("FAILED", 0), ("SUCCEEDED", 4)]);
+    let expected =
+        [("SUCCEEDED", 5), ("PARTIALLY_COMPLETED", 0), ("FAILED", 0), ("SUCCEEDED", 4), ("SUCCEEDED", 1)];
+    assert_eq!(batches, expected);
     let checkpoint: serde_json::Value = serde_json::from_str(&checkpoint).unwrap();
     assert_eq!(checkpoint, serde_json::json!({ "task": claim.task, "key": "z", "resume_point": "page 2" }));
 }

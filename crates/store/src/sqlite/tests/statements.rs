@@ -1,10 +1,13 @@
 //! SQL is reviewed as SQL, in files: each statement prepares, and each is used.
 
-use super::super::{datasources, jobs, operations, prune, results, tasks, templates};
+use super::super::{
+    base, datasources, jobs, operations, origins, prune, results, sessions, targets, tasks, templates,
+};
 use super::*;
 use crate::statement::statements;
 
-const FILES: [&str; 8] = [
+const FILES: [&str; 12] = [
+    base::FILE,
     jobs::FILE,
     jobs::ENUMERATION,
     tasks::FILE,
@@ -13,6 +16,9 @@ const FILES: [&str; 8] = [
     templates::FILE,
     operations::FILE,
     prune::FILE,
+    targets::FILE,
+    sessions::FILE,
+    origins::FILE,
 ];
 
 #[tokio::test]
@@ -33,7 +39,8 @@ async fn every_statement_prepares() {
 
 #[test]
 fn every_statement_is_used() {
-    const SOURCES: [&str; 10] = [
+    const SOURCES: [&str; 14] = [
+        include_str!("../base.rs"),
         include_str!("../datasources.rs"),
         include_str!("../jobs.rs"),
         include_str!("../operations.rs"),
@@ -44,6 +51,9 @@ fn every_statement_is_used() {
         include_str!("../tasks.rs"),
         include_str!("../templates.rs"),
         include_str!("../units.rs"),
+        include_str!("../targets.rs"),
+        include_str!("../sessions.rs"),
+        include_str!("../origins.rs"),
     ];
     check_names(&FILES, &SOURCES);
 }
@@ -76,12 +86,14 @@ const WALKED: [&str; 23] = [
     "(subquery-1)",
 ];
 
-/// Walks that are right where they are: through templates, and through as many events as a limit says.
-const RIGHT: [(&str, &str); 4] = [
+/// Walks that are right where they are: through templates, through as many events as a limit says, and through the
+/// targets of one job.
+const RIGHT: [(&str, &str); 5] = [
     ("templates", "SCAN t"),
     ("due_templates", "SCAN t"),
     ("prune_old_events", "SCAN events"),
     ("prune_old_events", "SCAN e"),
+    ("targets_of_job", "SCAN k"),
 ];
 
 #[tokio::test]

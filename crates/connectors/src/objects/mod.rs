@@ -1,0 +1,89 @@
+//! Kinds `s3`, `gcs` and `azure`: the objects of one bucket.
+//!
+//! One connector for three protocols: what differs is how a page is asked for, how it is written and who signs
+//! (`store`, `page`, `identity`). Listing, fan-out and the meaning of keys are the same (`listing`), and reads are
+//! those of every remote source ([`domesday_connector::remote`]).
+
+mod address;
+mod config;
+mod identity;
+mod listing;
+mod page;
+mod patterns;
+mod profile;
+mod refusal;
+mod store;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use domesday_connector::remote::Remote;
+use domesday_connector::{
+    Connector, ConnectorError, ConnectorFactory, Listing, ReadAhead, Request, Surroundings,
+};
+use domesday_model::{ObjectKey, ResumePolicy};
+use domesday_scheduler::{ObjectError, OpenObject};
+
+pub use address::{BadAddress, parse_address};
+pub use config::{Kind, ObjectsConfig};
+use listing::PrefixListing;
+use patterns::Patterns;
+use store::Store;
+
+/// Makes connectors of one of the kinds.
+pub struct ObjectsFactory(pub Kind);
+
+impl ConnectorFactory for ObjectsFactory {
+    fn kind(&self) -> &'static str {
+        self.0.as_str()
+    }
+
+    fn create(
+        &self,
+        configuration: &serde_json::Value,
+        surroundings: &Surroundings,
+    ) -> Result<Arc<dyn Connector>, ConnectorError> {
+        let config = ObjectsConfig::parse(self.0, configuration)?;
+        let patterns = Patterns::new(self.0, &config)?;
+        let store = Arc::new(Store::new(self.0, &config, surroundings)?);
+        let remote = Remote::new(Arc::clone(&store) as _);
+        Ok(Arc::new(Objects { bucket: Arc::new(Bucket { config, patterns, store }), remote }))
+    }
+}
+
+/// What listings of one bucket share.
+struct Bucket {
+    config: ObjectsConfig,
+    patterns: Patterns,
+    store: Arc<Store>,
+}
+
+struct Objects {
+    bucket: Arc<Bucket>,
+    remote: Remote,
+}
+
+#[async_trait]
+impl Connector for Objects {
+    fn resume_policy(&self, _: &ObjectKey) -> ResumePolicy {
+        ResumePolicy::FromResumePoint
+    }
+
+    async fn list(
+        &self,
+        container: &ObjectKey,
+        resume_point: Option<&str>,
+    ) -> Result<Box<dyn Listing>, ConnectorError> {
+        Ok(Box::new(PrefixListing::begin(&self.bucket, container, resume_point)?))
+    }
+
+    fn open(&self, object: &ObjectKey) -> Result<OpenObject, ObjectError> {
+        self.remote.open(object)
+    }
+
+    fn read_ahead(&self, objects: &[Request]) -> Option<Box<dyn ReadAhead>> {
+        self.remote.read_ahead(objects).ok()
+    }
+}

@@ -1,0 +1,195 @@
+//! A connector over a tree in memory whose listings can be made to stop, wait, fail or panic at a chosen place.
+
+use std::collections::BTreeMap;
+use std::io::Cursor;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use domesday_connector::{Connector, ConnectorError, ConnectorFactory, Listing, Surroundings};
+use domesday_model::{ObjectKey, Origin, Reason, RecordKind, ResumePolicy, UnitRecord, VersionMarks};
+use domesday_scheduler::{ObjectError, OpenObject};
+
+use super::{KEY, KIND};
+use crate::{Stop, StopSignal};
+
+/// Until a stop has come to the loop that lists.
+const STOP_IS_HEARD: Duration = Duration::from_millis(300);
+
+/// What happens when a listing has given so many entries; once.
+#[derive(Clone)]
+pub enum Mishap {
+    Stop(StopSignal),
+    Fail,
+    /// Asks to be left alone for so long.
+    Wait(Duration),
+    Panic,
+    /// Says that it is there, and waits to be let go.
+    Hold(StopSignal, Stop),
+}
+
+/// A tree in memory: folders with names, and one key in every object.
+pub struct Fake {
+    pub folders: BTreeMap<&'static str, usize>,
+    policy: ResumePolicy,
+    mishap: Mutex<Option<(usize, Mishap)>>,
+    listings: AtomicUsize,
+    /// Batches asked for.
+    pub batches: AtomicUsize,
+    /// Objects opened.
+    pub opened: AtomicUsize,
+    /// The version of all objects; `None` where the source has none.
+    pub version: Mutex<Option<u8>>,
+    /// Whether it knows where objects came from.
+    pub traces: AtomicBool,
+}
+
+impl Fake {
+    pub fn new(folders: &[(&'static str, usize)], policy: ResumePolicy) -> Arc<Fake> {
+        Arc::new(Fake {
+            folders: folders.iter().copied().collect(),
+            policy,
+            mishap: Mutex::default(),
+            listings: AtomicUsize::new(0),
+            batches: AtomicUsize::new(0),
+            opened: AtomicUsize::new(0),
+            version: Mutex::default(),
+            traces: AtomicBool::new(false),
+        })
+    }
+
+    /// One that says which version its objects have.
+    pub fn versioned(folders: &[(&'static str, usize)], policy: ResumePolicy) -> Arc<Fake> {
+        let fake = Fake::new(folders, policy);
+        *fake.version.lock().unwrap() = Some(1);
+        fake
+    }
+
+    pub fn then(self: &Arc<Self>, after: usize, mishap: Mishap) {
+        *self.mishap.lock().unwrap() = Some((after, mishap));
+    }
+}
+
+pub struct FakeFactory(pub Arc<Fake>);
+
+impl ConnectorFactory for FakeFactory {
+    fn kind(&self) -> &'static str {
+        KIND
+    }
+
+    fn create(&self, _: &serde_json::Value, _: &Surroundings) -> Result<Arc<dyn Connector>, ConnectorError> {
+        Ok(Arc::new(FakeConnector(Arc::clone(&self.0))))
+    }
+}
+
+struct FakeConnector(Arc<Fake>);
+
+#[async_trait]
+impl Connector for FakeConnector {
+    fn resume_policy(&self, _: &ObjectKey) -> ResumePolicy {
+        self.0.policy
+    }
+
+    async fn list(
+        &self,
+        container: &ObjectKey,
+        resume_point: Option<&str>,
+    ) -> Result<Box<dyn Listing>, ConnectorError> {
+        let fake = Arc::clone(&self.0);
+        let version = *fake.version.lock().unwrap();
+        let record = |kind, name: String| UnitRecord {
+            kind,
+            name: name.into_bytes(),
+            size: KEY.len() as u64,
+            marks: version.map_or_else(VersionMarks::default, |version| VersionMarks::tagged(&[version])),
+            reason: None,
+        };
+        let mut entries: Vec<UnitRecord> = match container.as_bytes() {
+            b"" => {
+                fake.folders.keys().map(|name| record(RecordKind::Directory, (*name).to_owned())).collect()
+            }
+            folder => {
+                let count = fake.folders[std::str::from_utf8(folder).unwrap()];
+                (0..count).map(|index| record(RecordKind::File, format!("{index:06}"))).collect()
+            }
+        };
+        // As folders do it: a second listing may have another order. Only cursors promise one.
+        if fake.listings.fetch_add(1, Ordering::SeqCst) % 2 == 1
+            && fake.policy != ResumePolicy::FromResumePoint
+        {
+            entries.reverse();
+        }
+        let given = resume_point.map_or(0, |point| point.parse().unwrap());
+        Ok(Box::new(FakeListing { fake, entries, given }))
+    }
+
+    fn traces_origins(&self) -> bool {
+        self.0.traces.load(Ordering::SeqCst)
+    }
+
+    async fn origins(&self, objects: &[ObjectKey]) -> Result<Vec<(ObjectKey, Origin)>, ConnectorError> {
+        let origin = |key: &ObjectKey| Origin {
+            path: Some(ObjectKey::new(*b"src/main.rs")),
+            commit: format!("commit of {key}"),
+            author: "A <a@example.com>".into(),
+            time_ms: 7,
+            is_abandoned: false,
+        };
+        Ok(objects.iter().map(|key| (key.clone(), origin(key))).collect())
+    }
+
+    fn open(&self, _: &ObjectKey) -> Result<OpenObject, ObjectError> {
+        self.0.opened.fetch_add(1, Ordering::SeqCst);
+        Ok(OpenObject { reader: Box::new(Cursor::new(KEY)), random: None, size: Some(KEY.len() as u64) })
+    }
+}
+
+struct FakeListing {
+    fake: Arc<Fake>,
+    entries: Vec<UnitRecord>,
+    given: usize,
+}
+
+#[async_trait]
+impl Listing for FakeListing {
+    async fn next_batch(&mut self, max: usize) -> Result<Vec<UnitRecord>, ConnectorError> {
+        self.fake.batches.fetch_add(1, Ordering::SeqCst);
+        let mishap = {
+            let mut mishap = self.fake.mishap.lock().unwrap();
+            match &*mishap {
+                Some((after, _)) if self.given >= *after => mishap.take().map(|(_, mishap)| mishap),
+                _ => None,
+            }
+        };
+        match mishap {
+            Some(Mishap::Stop(signal)) => {
+                signal.stop();
+                // The worker hears of it through others.
+                tokio::time::sleep(STOP_IS_HEARD).await;
+            }
+            Some(Mishap::Fail) => {
+                return Err(ConnectorError::Container {
+                    reason: Reason::ReadError,
+                    detail: "disk trouble".into(),
+                });
+            }
+            Some(Mishap::Wait(after)) => {
+                return Err(ConnectorError::Wait { after, detail: "rate limit reached".into() });
+            }
+            Some(Mishap::Hold(reached, mut release)) => {
+                reached.stop();
+                release.asked().await;
+            }
+            Some(Mishap::Panic) => panic!("the listing of the test panics"),
+            None => {}
+        }
+        let batch: Vec<_> = self.entries.iter().skip(self.given).take(max).cloned().collect();
+        self.given += batch.len();
+        Ok(batch)
+    }
+
+    fn resume_point(&self) -> Option<String> {
+        (self.given < self.entries.len()).then(|| self.given.to_string())
+    }
+}

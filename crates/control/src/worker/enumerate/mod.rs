@@ -1,0 +1,308 @@
+//! Enumeration of one packet: its containers one by one in sorted order, one level deep, each committed
+//! as a unit, or page by page as several.
+//!
+//! Crash argument: a unit is committed by one verb, or staged batch by batch and then flipped by one. A
+//! claim that comes after finds committed units and skips them, or goes on after the last page, and a staging
+//! one and goes on with it as the connector's resume policy says. Nothing is listed into a unit twice.
+
+mod base;
+mod paged;
+mod staged;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use domesday_connector::{Connector, ConnectorError, Listing};
+use domesday_model::{ObjectKey, RecordKind, ResumePolicy, UnitId, UnitRecord, UnitStatus};
+use domesday_store::{Claim, StageBatch, Store, StoreError, UnitListing, UnitOutcome, UnitState, WorkPacket};
+use tokio::task::JoinHandle;
+use tracing::Instrument;
+
+use super::packet::{PacketError, done_under};
+use super::session::Session;
+use crate::progress::Progress;
+use crate::stop::Stop;
+use base::Prior;
+
+/// Entries per batch; a container with more is staged.
+const BATCH_MAX: usize = 1_000;
+/// Small units that share a commit, at most.
+const UNITS_PER_COMMIT: usize = 64;
+/// How long a listed unit waits for others to share its commit, at most.
+const COMMIT_DELAY: Duration = Duration::from_millis(20);
+/// Hashes of one exclusion list, at most; a longer one is applied in passes. Few in tests, so that they
+/// need not list millions to see more than one pass.
+pub(crate) const EXCLUSION_MAX: i64 = if cfg!(test) { 1_000 } else { 1_000_000 };
+
+pub(super) async fn enumerate(
+    session: &Arc<Session>,
+    packet: &WorkPacket,
+    halt: Stop,
+) -> Result<(), PacketError> {
+    let mut enumeration = Enumeration::new(session, packet, halt)?;
+    let progress = &session.worker.progress;
+    progress.enumerating.fetch_add(1, Ordering::Relaxed);
+    let source = &packet.datasource;
+    let span = tracing::info_span!(
+        "target", session_id = %packet.session, task_id = %packet.claim.task, datasource = source.name, kind = source.kind
+    );
+    let outcome = enumeration.run().instrument(span).await;
+    // However it ended: nothing of this packet is under way when it is given back.
+    let settled = enumeration.settle().await;
+    let left = progress.enumerating.fetch_sub(1, Ordering::Relaxed) - 1;
+    progress.listing_done.store(left == 0, Ordering::Relaxed);
+    outcome.and(settled.map(|_| ()))
+}
+
+/// Why a container was not listed to its end.
+enum ListError {
+    /// The container's own fault: it becomes a failed unit, and the others go on.
+    Container(ConnectorError),
+    /// The packet ends here.
+    Packet(PacketError),
+}
+
+impl From<ConnectorError> for ListError {
+    fn from(error: ConnectorError) -> ListError {
+        match error {
+            ConnectorError::Wait { after, detail } => PacketError::Wait { after, detail }.into(),
+            error => ListError::Container(error),
+        }
+    }
+}
+
+impl From<PacketError> for ListError {
+    fn from(error: PacketError) -> ListError {
+        ListError::Packet(error)
+    }
+}
+
+/// What a packet writes while it lists on.
+enum Write {
+    Units(Vec<UnitListing>),
+    Stage(StageBatch),
+}
+
+impl Write {
+    fn units(&self) -> usize {
+        match self {
+            Write::Units(units) => units.len(),
+            Write::Stage(_) => 1,
+        }
+    }
+
+    fn records(&self) -> usize {
+        let listed = |unit: &UnitListing| match &unit.outcome {
+            UnitOutcome::Listed(records) => records.len(),
+            UnitOutcome::Failed { .. } => 0,
+        };
+        match self {
+            Write::Units(units) => units.iter().map(listed).sum(),
+            Write::Stage(batch) => batch.records.len(),
+        }
+    }
+}
+
+struct Enumeration<'a> {
+    session: &'a Arc<Session>,
+    store: &'a dyn Store,
+    packet: &'a WorkPacket,
+    connector: Arc<dyn Connector>,
+    halt: Stop,
+    /// What the last scan knew, if this one goes on from there.
+    prior: Option<Prior>,
+    /// Listed whole, and not committed yet.
+    listed: Vec<UnitListing>,
+    listed_records: usize,
+    listed_since: Instant,
+    /// The write under way. One at a time and in order: the next begins when it has ended.
+    writing: Option<JoinHandle<Result<Option<UnitId>, StoreError>>>,
+}
+
+impl<'a> Enumeration<'a> {
+    fn new(session: &'a Arc<Session>, packet: &'a WorkPacket, halt: Stop) -> Result<Self, PacketError> {
+        Ok(Enumeration {
+            session,
+            store: session.store(),
+            packet,
+            connector: session.worker.connector(&packet.datasource)?,
+            halt,
+            prior: None,
+            listed: Vec::new(),
+            listed_records: 0,
+            listed_since: Instant::now(),
+            writing: None,
+        })
+    }
+
+    async fn run(&mut self) -> Result<(), PacketError> {
+        let (store, claim) = (self.store, self.packet.claim);
+        let (containers, begun) = tokio::join!(
+            self.session.ask(&self.halt, || store.packet_containers(self.packet)),
+            self.session.ask(&self.halt, || store.task_units(&claim)),
+        );
+        let begun: HashMap<ObjectKey, UnitState> =
+            begun?.into_iter().map(|unit| (unit.key.clone(), unit)).collect();
+        let containers = containers?;
+        self.prior = self.packet.base.map(|base| Prior::new(base, containers.clone()));
+        for container in containers {
+            if self.halt.is_asked() {
+                self.commit().await?;
+                return Err(PacketError::Stopped);
+            }
+            match self.list_container(&container, begun.get(&container)).await {
+                Ok(()) => {}
+                Err(ListError::Container(error)) => self.fail(&container, 0, &error),
+                Err(ListError::Packet(error)) => {
+                    // What is listed need not be listed again.
+                    if matches!(error, PacketError::Wait { .. }) {
+                        self.commit().await?;
+                    }
+                    return Err(error);
+                }
+            }
+            if self.is_time_to_commit() {
+                self.commit().await?;
+            }
+        }
+        self.settle().await?;
+        let units = std::mem::take(&mut self.listed);
+        self.session.ask(&self.halt, || complete(store, &claim, units.clone())).await?;
+        Ok(())
+    }
+
+    async fn list_container(
+        &mut self,
+        container: &ObjectKey,
+        begun: Option<&UnitState>,
+    ) -> Result<(), ListError> {
+        let policy = self.connector.resume_policy(container);
+        match begun {
+            Some(unit) if unit.is_ended() => Ok(()),
+            Some(unit) if unit.status == UnitStatus::Staging => self.resume(unit, policy).await,
+            begun if policy == ResumePolicy::FromResumePoint => self.list_pages(container, begun).await,
+            _ => self.list(container).await,
+        }
+    }
+
+    /// A full commit at once; one that is not full when its time has come and no other is under way: what is
+    /// listed meanwhile goes with it.
+    fn is_time_to_commit(&self) -> bool {
+        let full = self.listed.len() >= UNITS_PER_COMMIT || self.listed_records >= BATCH_MAX;
+        let idle = self.writing.as_ref().is_none_or(JoinHandle::is_finished);
+        full || (idle && !self.listed.is_empty() && self.listed_since.elapsed() >= COMMIT_DELAY)
+    }
+
+    async fn open(
+        &self,
+        container: &ObjectKey,
+        resume_point: Option<&str>,
+    ) -> Result<Box<dyn Listing>, ConnectorError> {
+        let begun = Instant::now();
+        let listing = self.connector.list(container, resume_point).await;
+        self.count_time(begun);
+        listing
+    }
+
+    async fn next(&self, listing: &mut dyn Listing) -> Result<Vec<UnitRecord>, ConnectorError> {
+        let begun = Instant::now();
+        let batch = listing.next_batch(BATCH_MAX).await;
+        self.count_time(begun);
+        batch
+    }
+
+    /// Marks what has not changed since the last scan.
+    async fn compare(
+        &mut self,
+        container: &ObjectKey,
+        records: &mut [UnitRecord],
+    ) -> Result<(), PacketError> {
+        match &mut self.prior {
+            Some(prior) => Ok(prior.mark(self.session, &self.halt, container, records).await?),
+            None => Ok(()),
+        }
+    }
+
+    fn fail(&mut self, container: &ObjectKey, page: i64, error: &ConnectorError) {
+        tracing::warn!(task_id = %self.packet.claim.task, %container, %error, "container not listed");
+        self.push(UnitListing::failed(container.clone(), page, error.reason(), error.to_string()));
+    }
+
+    fn push(&mut self, listing: UnitListing) {
+        if self.listed.is_empty() {
+            self.listed_since = Instant::now();
+        }
+        if let UnitOutcome::Listed(records) = &listing.outcome {
+            self.count(records);
+            self.listed_records += records.len();
+        }
+        self.listed.push(listing);
+    }
+
+    async fn commit(&mut self) -> Result<(), PacketError> {
+        if !self.listed.is_empty() {
+            self.listed_records = 0;
+            let units = std::mem::take(&mut self.listed);
+            self.write(Write::Units(units)).await?;
+        }
+        Ok(())
+    }
+
+    /// Begins a write, once the one before it has ended; what that one gave. Listing goes on meanwhile.
+    async fn write(&mut self, write: Write) -> Result<Option<UnitId>, PacketError> {
+        let before = self.settle().await?;
+        let (session, claim, halt) = (Arc::clone(self.session), self.packet.claim, self.halt.clone());
+        let span = tracing::debug_span!("batch", units = write.units(), records = write.records());
+        let committed = async move {
+            let store = session.store();
+            match write {
+                Write::Units(units) => {
+                    session.ask(&halt, || store.commit_units(&claim, units.clone())).await.map(|()| None)
+                }
+                Write::Stage(batch) => {
+                    session.ask(&halt, || store.stage_unit(&claim, batch.clone())).await.map(Some)
+                }
+            }
+        };
+        self.writing = Some(tokio::spawn(committed.instrument(span)));
+        Ok(before)
+    }
+
+    /// Waits for the write under way; the unit it was for, if it staged one.
+    async fn settle(&mut self) -> Result<Option<UnitId>, PacketError> {
+        match self.writing.take() {
+            None => Ok(None),
+            Some(writing) => match writing.await {
+                Ok(written) => Ok(written?),
+                Err(_) => Err(PacketError::Retry("a write panicked".into())),
+            },
+        }
+    }
+
+    fn count(&self, records: &[UnitRecord]) {
+        let (mut objects, mut bytes, mut unchanged) = (0, 0u64, 0);
+        for record in records {
+            match record.kind {
+                RecordKind::File => (objects, bytes) = (objects + 1, bytes.saturating_add(record.size)),
+                RecordKind::Carried => objects += 1,
+                RecordKind::Unchanged => unchanged += 1,
+                RecordKind::Directory | RecordKind::Skipped => {}
+            }
+        }
+        let progress = &self.session.worker.progress;
+        Progress::add(&progress.objects_listed, objects);
+        Progress::add(&progress.bytes_listed, bytes);
+        Progress::add(&progress.objects_unchanged, unchanged);
+    }
+
+    fn count_time(&self, begun: Instant) {
+        let nanos = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        Progress::add(&self.session.worker.progress.listing_nanos, nanos);
+    }
+}
+
+async fn complete(store: &dyn Store, claim: &Claim, units: Vec<UnitListing>) -> Result<(), StoreError> {
+    done_under(store, claim, store.complete_enumeration(claim, units).await).await
+}

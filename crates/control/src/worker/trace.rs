@@ -1,0 +1,51 @@
+//! Tracing of one session: where its objects with findings came from, asked of the source when everything is
+//! scanned, because a source such as a git history is walked once for all of them.
+//!
+//! Crash argument: origins are saved under the claim, in steps that may be repeated; what has none yet is
+//! asked for again by the next claim.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use domesday_model::{ObjectKey, Origin};
+use domesday_store::{Claim, Store, StoreError, WorkPacket};
+
+use super::packet::{PacketError, done_under};
+use super::session::Session;
+use crate::stop::Stop;
+
+/// Objects traced at once. Each walk of a history costs the same, however many it is for.
+const TRACED_AT_ONCE: u32 = 100_000;
+/// Origins saved by one verb, at most.
+const SAVED_AT_ONCE: usize = 1_000;
+
+pub(super) async fn trace(
+    session: &Arc<Session>,
+    packet: &WorkPacket,
+    halt: Stop,
+) -> Result<(), PacketError> {
+    let (store, claim) = (session.store(), &packet.claim);
+    let connector = session.worker.connector(&packet.datasource)?;
+    loop {
+        if halt.is_asked() {
+            return Err(PacketError::Stopped);
+        }
+        let objects = session.ask(&halt, || store.untraced(claim, TRACED_AT_ONCE)).await?;
+        if objects.is_empty() {
+            break;
+        }
+        let mut known: HashMap<ObjectKey, Origin> = connector.origins(&objects).await?.into_iter().collect();
+        for part in objects.chunks(SAVED_AT_ONCE) {
+            let origins: Vec<(ObjectKey, Option<Origin>)> =
+                part.iter().map(|key| (key.clone(), known.remove(key))).collect();
+            session.ask(&halt, || store.save_origins(claim, origins.clone())).await?;
+        }
+    }
+    let completed = session.ask(&halt, || complete(store, claim)).await;
+    Ok(completed?)
+}
+
+/// Completes the task. When the answer was lost, the done row tells whether it was this claim's.
+async fn complete(store: &dyn Store, claim: &Claim) -> Result<(), StoreError> {
+    done_under(store, claim, store.complete_tracing(claim).await).await
+}
