@@ -85,7 +85,10 @@ impl<W: Write> ReportWriter for CsvWriter<'_, W> {
             found.finding.to_string().into(),
             from(|origin| text::shown(&origin.commit)),
             from(|origin| text::shown(&origin.author)),
-            from(|origin| timestamp(origin.time_ms).into()),
+            from(|origin| match origin.commit.as_str() {
+                "" => "".into(),
+                _ => timestamp(origin.time_ms).into(),
+            }),
         ];
         let value =
             self.meta.show_values.then(|| row.value.map(text::shown_bytes).unwrap_or_default().into());

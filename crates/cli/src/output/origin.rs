@@ -27,6 +27,9 @@ pub fn place(found: &Occurrence) -> Cow<'_, Location> {
 /// What a heading says beside the path; empty for an object that is what its key says.
 pub fn shown(found: &Occurrence) -> String {
     let Some(origin) = &found.origin else { return String::new() };
+    if origin.commit.is_empty() {
+        return "staged, not committed yet".to_owned();
+    }
     let commit: String = origin.commit.chars().take(COMMIT_SHOWN).collect();
     let mut words = format!("commit {commit}, {}", day(origin));
     if !origin.author.is_empty() {
@@ -47,9 +50,10 @@ fn day(origin: &Origin) -> String {
 pub struct OriginJson<'a> {
     /// The object's own id.
     object: String,
-    commit: &'a str,
-    author: &'a str,
-    date: String,
+    /// `null`, and all that comes with it, of what is staged and not committed yet.
+    commit: Option<&'a str>,
+    author: Option<&'a str>,
+    date: Option<String>,
     is_abandoned: bool,
 }
 
@@ -57,12 +61,13 @@ impl<'a> OriginJson<'a> {
     pub fn of(found: &'a Occurrence) -> Option<OriginJson<'a>> {
         let origin = found.origin.as_ref()?;
         let key = found.location.key.as_bytes();
+        let is_committed = !origin.commit.is_empty();
         let id = key.rsplit(|&byte| byte == b'/').next().unwrap_or(key);
         Some(OriginJson {
             object: String::from_utf8_lossy(id).into_owned(),
-            commit: &origin.commit,
-            author: &origin.author,
-            date: timestamp(origin.time_ms),
+            commit: is_committed.then_some(&origin.commit),
+            author: is_committed.then_some(&origin.author),
+            date: is_committed.then(|| timestamp(origin.time_ms)),
             is_abandoned: origin.is_abandoned,
         })
     }

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::functions::FunctionFlags;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use rustix::fs::{FlockOperation, flock};
@@ -100,6 +101,8 @@ pub(super) fn connect(path: &Path, clock: &Arc<dyn Clock>, access: Access) -> Re
         Access::Read => open_to_read(path)?,
     };
     connection.set_prepared_statement_cache_capacity(STATEMENT_CACHE);
+    // One plan for a statement, whatever is bound to it: otherwise some are planned anew each time they run.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     let clock = Arc::clone(clock);
     connection.create_scalar_function(
         "now_ms",

@@ -1,6 +1,7 @@
 -- Where objects with findings came from.
 
--- What is known of the source is not asked again. In the order of keys, as whoever completes tasks of the same
+-- What is known of the source is not asked again, unless it may have changed: what was only staged may be committed by
+-- now, and what was abandoned may be on a branch again. In the order of keys, as whoever completes tasks of the same
 -- session at the same time.
 -- name: insert_untraced
 INSERT INTO untraced_objects (session_id, object_key)
@@ -9,7 +10,8 @@ FROM unnest($1::bigint[], $2::bytea[]) AS o (task_id, key)
 JOIN tasks t ON t.id = ANY (ARRAY[o.task_id])
 WHERE NOT EXISTS (
     SELECT 1 FROM object_origins k
-    WHERE k.datasource_id = t.datasource_id AND sha256(k.object_key) = sha256(o.key))
+    WHERE k.datasource_id = t.datasource_id AND sha256(k.object_key) = sha256(o.key)
+      AND k.commit_id <> '' AND NOT k.is_abandoned)
 ORDER BY 1, 2
 ON CONFLICT (session_id, sha256(object_key)) DO NOTHING;
 

@@ -1,10 +1,13 @@
 -- Where objects with findings came from.
 
--- What is known of the source is not asked again.
+-- What is known of the source is not asked again, unless it may have changed: what was only staged may be committed by
+-- now, and what was abandoned may be on a branch again.
 -- name: insert_untraced
 INSERT INTO untraced_objects (session_id, object_key)
 SELECT ?1, ?3
-WHERE NOT EXISTS (SELECT 1 FROM object_origins WHERE datasource_id = ?2 AND object_key = ?3)
+WHERE NOT EXISTS (
+    SELECT 1 FROM object_origins
+    WHERE datasource_id = ?2 AND object_key = ?3 AND commit_id <> '' AND NOT is_abandoned)
 ON CONFLICT DO NOTHING;
 
 -- Sessions with objects to trace of which nothing else is left to do, unless that failed for good.
