@@ -48,6 +48,11 @@ impl Held {
         stop
     }
 
+    /// Whether no packet is held.
+    pub fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
     pub fn let_go(&self, claim: &Claim) {
         let mut packets = self.lock();
         packets.remove(&claim.claim);

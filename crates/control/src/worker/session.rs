@@ -184,10 +184,10 @@ impl Session {
         served
     }
 
-    /// Tasks of one type; whoever lists also traces, when there is nothing to list.
+    /// Tasks of one type; whoever lists also traces, when there is nothing else to do: tracing comes last.
     async fn claim(&self, group: &str, task_type: TaskType, max: u32) -> Result<Vec<WorkPacket>, StoreError> {
         let packets = self.store().claim_tasks(self.id, group, task_type, max).await?;
-        if packets.is_empty() && task_type == TaskType::DiscoveryEnumerate {
+        if packets.is_empty() && task_type == TaskType::DiscoveryEnumerate && self.held.is_empty() {
             return self.store().claim_tasks(self.id, group, TaskType::Tracing, max).await;
         }
         Ok(packets)
