@@ -291,7 +291,8 @@ async fn pruning_keeps_targets_and_origins(book: Book) {
     for round in 0..3 {
         let mut running = book.running(job("a")).await;
         let packet = running.trace(&[&format!("f{round}"), &format!("g{round}")]).await;
-        let origins = vec![(key(&format!("f{round}")), Some(origin("c1")))];
+        let known = Origin { is_abandoned: false, ..origin("c1") };
+        let origins = vec![(key(&format!("f{round}")), Some(known))];
         book.store().save_origins(&packet.claim, origins).await.unwrap();
         // The first is given up with something to trace, the others end.
         match round {

@@ -196,9 +196,8 @@ FOR UPDATE OF u;
 -- Whatever a task listed in part; of a half, its sibling's too.
 -- name: open_units
 SELECT u.key
-FROM tasks t
-JOIN task_units u ON u.task_id = coalesce(t.origin_id, t.id)
-WHERE t.id = $1
+FROM task_units u
+WHERE u.task_id = (SELECT coalesce(t.origin_id, t.id) FROM tasks t WHERE t.id = $1)
   AND (u.status = 'STAGING'
        OR (u.status = 'COMMITTED' AND u.resume_point IS NOT NULL
            AND NOT EXISTS (

@@ -128,7 +128,7 @@ async fn check_plans(fill: &str) {
             "'{}', '{}', '{}', 0::smallint, 4::smallint",
             &["task_units_pkey", "task_output_records_pkey"],
         ),
-        ("prior_records", "1, 1, '', 0, 0, 0, 1", &["task_units_by_session", "task_output_records_pkey"]),
+        ("prior_records", "1, 1, '{}', 0, 0, 0, 1", &["task_units_by_session", "task_output_records_pkey"]),
         ("prior_outcomes", "1, 1, '{}'", &["object_scans_by_object", "tasks_pkey"]),
         ("prior_objects", "1, 1, '{}'", &["object_scans_by_object", "tasks_pkey"]),
         ("prior_findings", "1, '{}', '{}'", &["finding_occurrences_pkey", "findings_pkey"]),

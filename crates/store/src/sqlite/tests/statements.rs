@@ -88,12 +88,13 @@ const WALKED: [&str; 23] = [
 
 /// Walks that are right where they are: through templates, through as many events as a limit says, and through the
 /// targets of one job.
-const RIGHT: [(&str, &str); 5] = [
+const RIGHT: [(&str, &str); 6] = [
     ("templates", "SCAN t"),
     ("due_templates", "SCAN t"),
     ("prune_old_events", "SCAN events"),
     ("prune_old_events", "SCAN e"),
     ("targets_of_job", "SCAN k"),
+    ("targets_of_session", "SCAN k"),
 ];
 
 #[tokio::test]
