@@ -30,7 +30,7 @@ const NEVER: &[(&str, &str)] = &[
     (
         "units whose totals are not those of their records",
         "SELECT count(*) FROM task_units u WHERE u.job_id IN (OWN) AND (u.records, u.objects, u.containers) <> (
-             SELECT count(*), count(*) FILTER (WHERE kind = 0), count(*) FILTER (WHERE kind = 1)
+             SELECT count(*), count(*) FILTER (WHERE kind IN (0, 4)), count(*) FILTER (WHERE kind = 1)
              FROM task_output_records r WHERE r.unit_id = u.id)",
     ),
     (

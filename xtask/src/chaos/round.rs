@@ -50,7 +50,8 @@ impl<'c, 's> Round<'c, 's> {
     }
 
     fn start(&mut self) -> Result<()> {
-        let arguments = ["job", "start", super::TEMPLATE, "--id", self.master.as_str()];
+        // Every round does all the work, whatever the rounds before it read.
+        let arguments = ["job", "start", super::TEMPLATE, "--rescan", "--id", self.master.as_str()];
         let answer = self.chaos.direct.run(arguments);
         if answer.code != Some(0) {
             bail!("the job did not start: {answer:?}");
