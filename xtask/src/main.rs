@@ -6,6 +6,7 @@ mod bench;
 mod chaos;
 mod ci;
 mod crash;
+mod eval;
 mod tidy;
 mod workspace;
 
@@ -25,6 +26,8 @@ Commands:
   chaos --minutes <M> --seed <S>               disturb a fleet in every way, and prove the same of it
   bench fleet [store] [scan] [distance] [--tree <PATH>]
                                                how fast a fleet is, and what it writes
+  eval [--data <DIR>] [--tree <PATH> [--exclude <GLOB>]...] [--json <FILE>] [--misses] [--given-only]
+                                               how well detection detects, against the targets
   bench listing                                what a listing of a million keys costs, killed on the way or not
 ";
 
@@ -53,6 +56,7 @@ fn run(arguments: &[String]) -> Result<()> {
         ("chaos", options) => chaos::run(&chaos_options(options)?),
         ("bench", [what, options @ ..]) if what == "fleet" => bench::run(&bench_options(options)?),
         ("bench", [what]) if what == "listing" => bench::listing::run(),
+        ("eval", options) => eval::run(&eval::Options::parse(options)?),
         ("help" | "-h" | "--help", _) => {
             print!("{HELP}");
             Ok(())

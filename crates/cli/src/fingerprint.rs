@@ -4,6 +4,16 @@ use anyhow::{Context, Result, bail};
 use domesday_connector::credentials::{CredentialManager, CredentialReference, Secret};
 use domesday_model::FingerprintKey;
 
+/// Where a key is looked for that nobody named.
+const VARIABLE: &str = "DOMESDAY_FINGERPRINT_KEY";
+
+/// The reference of a scan's key: the flag, or the variable that a fleet keeps it in, if it is set. Without either
+/// a scan has a key of its own.
+pub fn reference(flag: Option<&str>) -> Option<String> {
+    let is_set = || std::env::var_os(VARIABLE).is_some_and(|value| !value.is_empty());
+    flag.map(str::to_owned).or_else(|| is_set().then(|| format!("env:{VARIABLE}")))
+}
+
 /// The key that a reference such as `env:NAME` leads to. Errors name the reference, never the value.
 pub async fn resolve(credentials: &CredentialManager, reference: &str) -> Result<FingerprintKey> {
     let about = || "the fingerprint key (--fingerprint-key)".to_owned();

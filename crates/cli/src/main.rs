@@ -1,8 +1,10 @@
 //! `domesday`: arguments, output and wiring. The one place that names every concrete part.
 
 mod args;
+mod baseline;
 mod book;
 mod commands;
+mod config;
 mod definition;
 mod document;
 #[cfg(feature = "failpoints")]
@@ -75,6 +77,7 @@ fn run(command: &Command) -> anyhow::Result<Exit> {
         Command::Jobs(args) => commands::job::list(args),
         Command::Problems(args) => commands::problems::run(args),
         Command::Rules(args) => commands::rules::run(args),
+        Command::Baseline(args) => commands::baseline::run(args),
         Command::Orchestrator(args) => commands::orchestrator::run(args),
         Command::Worker(args) => commands::worker::run(args),
         Command::Datasource(args) => commands::datasource::run(args),

@@ -8,6 +8,7 @@
 //! This crate must not know files, SQL or jobs.
 
 mod builtin;
+mod decode;
 mod examples;
 mod prefilter;
 mod rules;
@@ -17,14 +18,15 @@ pub mod validators;
 
 pub use examples::check_examples;
 pub use rules::{
-    Context, Lead, Literal, Rule, RuleError, RuleErrors, RuleSet, RuleSource, Shape, Trigger, Validator,
+    Class, Context, Ground, Lead, Literal, Patterns, Rule, RuleError, RuleErrors, RuleSet, RuleSource, Shape,
+    Trigger, Validator,
 };
-pub use scan::{Chunk, Match, Scanner, Scratch};
-pub use scoring::{Evidence, Evidences};
+pub use scan::{Chunk, Decoded, Explained, Match, Scanner, Scratch, Verdict};
+pub use scoring::{Evidence, Evidences, Weighed, Weight};
 
 /// Which findings the same bytes and rules give. Raised with every change that may give others, so that what an
 /// earlier version scanned is scanned again.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Bytes of the longest match. A rule whose regex can match more is refused: long material is found by
 /// its head.

@@ -20,14 +20,30 @@ fn scan_in_chunks(bytes: &[u8], size: usize, scratch: &mut Scratch) -> Vec<Match
         let mut found = Vec::new();
         let chunk = Chunk { bytes: &bytes[from..to], accept: start - from..end - from, path: b"" };
         SCANNER.scan(&chunk, scratch, &mut found);
-        all.extend(
-            found
-                .into_iter()
-                .map(|found| Match { span: found.span.start + from..found.span.end + from, ..found }),
-        );
+        for found in &mut found {
+            found.span = found.span.start + from..found.span.end + from;
+        }
+        all.append(&mut found);
         start = end;
     }
     all
+}
+
+/// In hexadecimal, percent escapes or base64.
+fn encode(text: &[u8], how: u8) -> Vec<u8> {
+    const SYMBOLS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    match how {
+        0 => text.iter().flat_map(|byte| format!("{byte:02x}").into_bytes()).collect(),
+        1 => text.iter().flat_map(|byte| format!("%{byte:02x}").into_bytes()).collect(),
+        _ => text
+            .chunks(3)
+            .flat_map(|bytes| {
+                let bits =
+                    bytes.iter().enumerate().fold(0, |bits, (i, &b)| bits | u32::from(b) << (16 - 8 * i));
+                (0..=bytes.len()).map(move |i| SYMBOLS[(bits >> (18 - 6 * i) & 63) as usize])
+            })
+            .collect(),
+    }
 }
 
 /// A text of examples with noise between: blanks, quotes, halves of examples, digits, bytes that are no UTF-8.
@@ -54,7 +70,8 @@ fn text() -> impl Strategy<Value = Vec<u8>> {
         proptest::collection::vec(any::<u8>(), 0..40),
         (any::<u8>(), 0usize..6000).prop_map(|(byte, len)| vec![byte; len]),
     ];
-    let piece = prop_oneof![4 => example, 1 => cut, 5 => noise];
+    let encoded = (example.clone(), 0u8..3).prop_map(|(example, how)| encode(&example, how));
+    let piece = prop_oneof![4 => example, 1 => cut, 2 => encoded, 5 => noise];
     proptest::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
 }
 

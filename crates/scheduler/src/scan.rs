@@ -1,7 +1,9 @@
 //! Matching one chunk and turning its matches into findings. Values are seen here and go no further:
 //! what leaves is a fingerprint and a preview.
 
+use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::time::Instant;
 
 use domesday_engine::{Chunk, Match};
@@ -52,6 +54,13 @@ impl WorkerCtx {
         obj.add_scanned(accept.len() as u64);
         let min_score = packet.options.min_score;
         self.matches.retain(|found| found.score >= min_score);
+        let rules = packet.scanner.rules();
+        if rules.allows_by_fingerprint() {
+            self.matches.retain(|found| {
+                let fingerprint = packet.key.fingerprint(found.value(bytes));
+                !rules.allows_fingerprint(found.rule, &fingerprint.0, obj.name())
+            });
+        }
         if !self.matches.is_empty() {
             debug_assert!(self.matches.is_sorted_by_key(|found| found.span.start), "matches come in order");
             obj.add_findings(tally(obj, bytes, at, &self.matches));
@@ -77,8 +86,13 @@ fn tally(obj: &ObjectCtx, bytes: &[u8], at: ChunkPlace, matches: &[Match]) -> Ve
         }
         place = place.advance(&bytes[place_at..found.span.start], at.units);
         place_at = found.span.start;
-        let value = &bytes[found.span.clone()];
-        let end = place.offset + raw_len(value, at.units);
+        let written = &bytes[found.span.clone()];
+        let end = place.offset + raw_len(written, at.units);
+        let (value, decoding) = match &found.decoded {
+            None => (written, obj.decoding().clone()),
+            // One value has one fingerprint, however it is written.
+            Some(decoded) => (&decoded.value[..], chain(obj.decoding(), &decoded.chain)),
+        };
         let rule = &packet.scanner.rules().rules()[found.rule as usize];
         let draft = FindingDraft {
             location: obj.location().clone(),
@@ -90,10 +104,15 @@ fn tally(obj: &ObjectCtx, bytes: &[u8], at: ChunkPlace, matches: &[Match]) -> Ve
             preview: preview(value),
             span: Span { start: place.offset, end },
             position: place.position(),
-            decoding: obj.decoding().clone(),
+            decoding,
         };
         let value = packet.options.reveal.then(|| value.into());
         tally.kept.push(Kept::new(draft, value));
     }
     tallies
+}
+
+/// How the object was decoded, then how the value was.
+fn chain(object: &[Cow<'static, str>], value: &[&'static str]) -> Arc<[Cow<'static, str>]> {
+    object.iter().cloned().chain(value.iter().map(|&step| Cow::Borrowed(step))).collect()
 }

@@ -79,6 +79,11 @@ pub(crate) fn rule_set_of(configuration_text: &str) -> Result<RuleSetHash> {
     configuration(configuration_text)?.rule_set.parse().map_err(|_| damaged("rule set"))
 }
 
+/// The id of the fingerprint key that a job's configuration pins.
+pub(crate) fn fingerprint_key_of(configuration_text: &str) -> Result<String> {
+    Ok(configuration(configuration_text)?.fingerprint_key)
+}
+
 pub(crate) fn location(key: Vec<u8>, nested: &[u8]) -> Result<Location> {
     let nested: Option<Vec<NestedStep>> = Location::parse_nested(nested);
     Ok(Location { key: ObjectKey(key), nested: nested.ok_or_else(|| damaged("nested path"))? })

@@ -280,4 +280,6 @@ pub trait Store: Send + Sync {
     async fn datasources(&self, master: MasterJobId) -> Result<Vec<Datasource>>;
     /// The rule set that a master job uses.
     async fn job_rule_set(&self, master: MasterJobId) -> Result<Option<RuleSetHash>>;
+    /// The id of the key that a master job's fingerprints are made with.
+    async fn job_fingerprint_key(&self, master: MasterJobId) -> Result<Option<String>>;
 }

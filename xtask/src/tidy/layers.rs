@@ -44,8 +44,9 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     // For tests only: no crate of the product may have it but as a dev-dependency.
     ("domesday-testkit", &[]),
-    // Beside the product, not above it: it runs the binary as a user does, and the servers it needs.
-    ("xtask", &["domesday-testkit"]),
+    // Beside the product, not above it: it runs the binary as a user does, and the servers it needs; only the
+    // evaluation of detection asks the engine itself.
+    ("xtask", &["domesday-model", "domesday-engine", "domesday-testkit"]),
 ];
 
 /// Outside crates that only some of the product's may use.

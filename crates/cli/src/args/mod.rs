@@ -1,10 +1,12 @@
 //! The command line's arguments: what every command shares, and those of scans and reports. The commands of
 //! a fleet have a file each.
 
+mod baseline;
 mod datasource;
 mod git;
 mod job;
 mod operate;
+mod select;
 mod session;
 mod store;
 mod target;
@@ -18,18 +20,20 @@ pub mod fleet;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use domesday_model::{Category, Level};
+use domesday_model::{Category, Level, Regulation, Sensitivity};
 use tracing::level_filters::LevelFilter;
 
 use crate::logs::LogFormat;
-use crate::output::Format;
+use crate::output::{ClassFilter, Format, RuleInfo};
 
+pub use baseline::{BaselineArgs, BaselineCommand, BaselineCreate};
 pub use datasource::{
     CommandCredentialArgs, DatasourceAdd, DatasourceArgs, DatasourceCommand, DatasourceEdit, DatasourceFields,
 };
 pub use git::GitArgs;
 pub use job::{Appended, JobArgs, JobCommand, JobsArgs, StartArgs};
 pub use operate::{DbArgs, DbCommand, PruneArgs, StatusArgs};
+pub use select::SelectArgs;
 pub use session::{SessionArgs, SessionCommand, SessionListArgs};
 pub use store::StateArgs;
 pub use target::{TargetArgs, TargetCommand, TargetListArgs, WhichTarget};
@@ -38,6 +42,9 @@ pub use template::{TemplateAdd, TemplateArgs, TemplateCommand, TemplateEdit, Tem
 pub use web::WebArgs;
 
 use values::{Setting, parse_setting, parse_size, reference_help};
+
+/// The place of what every command has in its help: behind what is its own.
+const GLOBAL_ORDER: usize = 900;
 
 /// Finds secrets and personal, payment and health data, and proves that nothing was missed.
 #[derive(Parser)]
@@ -50,10 +57,10 @@ pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
     /// Write a log of this level to standard error (error, warn, info, debug, trace)
-    #[arg(long, global = true, value_name = "LEVEL")]
+    #[arg(long, global = true, value_name = "LEVEL", display_order = GLOBAL_ORDER)]
     pub log: Option<LevelFilter>,
     /// How the log is written
-    #[arg(long, global = true, value_name = "FORMAT", default_value = "text")]
+    #[arg(long, global = true, value_name = "FORMAT", default_value = "text", display_order = GLOBAL_ORDER)]
     pub log_format: LogFormat,
 }
 
@@ -67,8 +74,10 @@ pub enum Command {
     Jobs(JobsArgs),
     /// List what a scan could not read, or not whole, and why
     Problems(ProblemsArgs),
-    /// List, show or check rules
+    /// List, show, check or try rules
     Rules(RulesArgs),
+    /// Write down what is known, so that scans report what is new
+    Baseline(BaselineArgs),
     /// Run the jobs of a node group, as one process of a fleet
     Orchestrator(fleet::OrchestratorArgs),
     /// Scan for a node group, as one process of a fleet
@@ -99,8 +108,14 @@ pub enum Command {
     domesday scan src config --exclude '*.lock'       two folders, lock files left out\n  \
     git diff | domesday scan -                        scan what is piped in\n  \
     domesday scan . --format sarif -o out.sarif       for a code scanning service\n  \
+    domesday scan . --only category:secret --skip 'generic-*'\n                                                    \
+    only these rules\n  \
+    domesday scan . --baseline .domesday-baseline.jsonl\n                                                    \
+    only what is new; see `domesday baseline`\n  \
     domesday scan https://github.com/acme/shop        the history of a repository\n  \
     domesday scan github:acme --credential env:TOKEN  every repository of an organisation\n\n\
+    A .domesday.toml in the scanned folder, or above it in its repository, says what to leave out, which\n\
+    rules to use and what is allowed; flags win over it.\n\
     A password in an address stays in this process and is not stored; the same command gives it again.\n\
     A scan that was interrupted, even by kill -9, goes on when the same command is run again.")]
 pub struct ScanArgs {
@@ -131,9 +146,22 @@ pub struct ScanArgs {
     /// Add rules from this file, or from the .toml files of this folder (may be repeated)
     #[arg(long, value_name = "PATH")]
     pub rules: Vec<PathBuf>,
-    /// Keep and report findings of at least this confidence
-    #[arg(long, value_name = "LEVEL", default_value = "medium")]
-    pub level: LevelArg,
+    #[command(flatten)]
+    pub select: SelectArgs,
+    /// Keep and report findings of at least this confidence [default: medium]
+    #[arg(long, value_name = "LEVEL")]
+    pub level: Option<LevelArg>,
+    /// Hide the findings that this file knows; `domesday baseline create` makes one
+    #[arg(long, value_name = "FILE")]
+    pub baseline: Option<PathBuf>,
+    /// Read the configuration from this file, and not from a .domesday.toml in the tree
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Use no configuration file
+    #[arg(long, conflicts_with = "config")]
+    pub no_config: bool,
+    #[arg(long, value_name = "REFERENCE", help = fingerprint_key_help())]
+    pub fingerprint_key: Option<String>,
     #[command(flatten)]
     pub report: ReportArgs,
     /// No progress and no summary, only the report
@@ -170,6 +198,22 @@ pub struct ReportArgs {
     /// Write the report to this file
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Report only what is at least this sensitive (low, moderate, high, critical)
+    #[arg(long, value_name = "LEVEL")]
+    pub sensitivity: Option<Sensitivity>,
+    /// Report only what this regulation concerns, such as GDPR or PCI-DSS
+    #[arg(long, value_name = "NAME")]
+    pub regulation: Option<Regulation>,
+    /// In a table, say of each finding why it is one; the other formats always do
+    #[arg(long)]
+    pub explain: bool,
+}
+
+impl ReportArgs {
+    /// What was asked for, among what these rules can say.
+    pub fn only(&self, rules: &[RuleInfo]) -> anyhow::Result<ClassFilter> {
+        ClassFilter::new(self.sensitivity, self.regulation.clone(), rules)
+    }
 }
 
 #[derive(Args)]
@@ -192,6 +236,9 @@ pub struct FindingsArgs {
     /// Only findings of this category (secret, personal, payment, health, network, marking)
     #[arg(long, value_name = "CATEGORY")]
     pub category: Option<Category>,
+    /// Hide the findings that this file knows; `domesday baseline create` makes one
+    #[arg(long, value_name = "FILE")]
+    pub baseline: Option<PathBuf>,
     #[command(flatten)]
     pub report: ReportArgs,
     #[command(flatten)]
@@ -220,11 +267,16 @@ pub struct RulesArgs {
 
 #[derive(Subcommand)]
 pub enum RulesCommand {
-    /// List all rules
+    /// List all rules, or those that a selection leaves
+    #[command(
+        after_help = "Example:\n  domesday rules list --only category:payment --only 'aws-*' --skip region:us"
+    )]
     List {
         /// Also the rules of this file or folder
         #[arg(long, value_name = "PATH")]
         rules: Vec<PathBuf>,
+        #[command(flatten)]
+        select: SelectArgs,
         /// JSON instead of a table [default when piped]
         #[arg(long)]
         json: bool,
@@ -236,11 +288,35 @@ pub enum RulesCommand {
         #[arg(long, value_name = "PATH")]
         rules: Vec<PathBuf>,
     },
+    /// Show what each rule says of a sample: what is reported, and what is not and why
+    Test {
+        /// A file; `-` is standard input
+        #[arg(value_name = "FILE")]
+        sample: PathBuf,
+        /// Only what this rule says (may be repeated)
+        #[arg(long, value_name = "ID")]
+        rule: Vec<String>,
+        /// Also the rules of this file or folder
+        #[arg(long, value_name = "PATH")]
+        rules: Vec<PathBuf>,
+        /// Show the values themselves, not only previews
+        #[arg(long)]
+        show_values: bool,
+        /// JSON instead of a table [default when piped]
+        #[arg(long)]
+        json: bool,
+    },
     /// Check rule files, with the examples in them
     Check {
         #[arg(required = true, value_name = "PATH")]
         paths: Vec<PathBuf>,
     },
+}
+
+fn fingerprint_key_help() -> String {
+    let what = "Where the key is that fingerprints are made with, the same for all who share a baseline";
+    let default = "env:DOMESDAY_FINGERPRINT_KEY if that is set, else the state folder's own key";
+    format!("{} [default: {default}]", reference_help(what))
 }
 
 /// A confidence level on the command line.

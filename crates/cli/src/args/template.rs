@@ -51,6 +51,7 @@ pub enum TemplateCommand {
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     domesday template add shares --datasource 'share-*' --rules rules/\n  \
+    domesday template add cards --datasource '*' --only category:payment\n  \
     domesday template add nightly --datasource '*' --cron '0 2 * * *' --time-zone Europe/Berlin\n  \
     domesday template add --file templates.toml\n\n\
     A file holds one template, or several as [[template]]; rules are paths, read from beside the file:\n  \
@@ -58,6 +59,7 @@ pub enum TemplateCommand {
     name = \"nightly\"\n  \
     datasources = [\"share-*\"]\n  \
     rules = [\"rules/acme.toml\"]\n  \
+    select = { skip = [\"category:network\"] }\n  \
     level = \"medium\"\n  \
     options = { max_depth = 4 }\n  \
     schedule = { cron = \"0 2 * * *\", time_zone = \"Europe/Berlin\", missed = \"run-once\" }")]
@@ -93,6 +95,9 @@ pub struct TemplateEdit {
     /// The built-in rules only
     #[arg(long, group = "removals", conflicts_with = "rules")]
     pub no_rules: bool,
+    /// All rules, without a selection
+    #[arg(long, group = "removals", conflicts_with_all = ["only", "skip"])]
+    pub no_select: bool,
     /// Start it by hand only
     #[arg(long, group = "removals", conflicts_with_all = ["cron", "time_zone", "missed"])]
     pub no_schedule: bool,
@@ -113,6 +118,12 @@ pub struct TemplateFields {
     /// template (may be repeated)
     #[arg(long, value_name = "PATH")]
     pub rules: Vec<PathBuf>,
+    /// Use only these rules: an id, `aws-*`, category:secret, region:fr or tag:generic (may be repeated)
+    #[arg(long, value_name = "SELECTOR")]
+    pub only: Vec<String>,
+    /// Leave these rules out, selected the same way (may be repeated)
+    #[arg(long, value_name = "SELECTOR")]
+    pub skip: Vec<String>,
     /// Keep findings of at least this confidence [default: medium]
     #[arg(long, value_name = "LEVEL")]
     pub level: Option<LevelArg>,

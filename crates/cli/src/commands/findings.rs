@@ -1,6 +1,7 @@
 //! `domesday findings`: what a scan in the book found.
 
 use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -13,6 +14,7 @@ use super::report::{self, Reporting};
 use super::runtime;
 use super::which::find_job;
 use crate::args::FindingsArgs;
+use crate::baseline::{Baseline, SourceRef};
 use crate::book::{self, Access};
 use crate::output::{Source, Sources};
 use crate::{Exit, rules, target};
@@ -25,15 +27,25 @@ async fn show(args: &FindingsArgs) -> Result<Exit> {
     let store = book::open(&args.state, Access::Read).await?;
     let job = find_job(store.as_ref(), args.job.job.as_deref()).await?;
     let datasources = store.datasources(job.id).await?;
+    let set = rules::of_job(store.as_ref(), job.id).await?;
+    let rules = rules::infos(&set);
+    let key = store.job_fingerprint_key(job.id).await?.unwrap_or_default();
+    let known = |path: &PathBuf| Baseline::load(path, &key, datasources.iter().map(SourceRef::from), &rules);
+    let baseline = args.baseline.as_ref().map(known).transpose()?;
+    let only = args.report.only(&rules)?;
     let reporting = Reporting {
         store: store.as_ref(),
-        rules: &rules::of_job(store.as_ref(), job.id).await?,
+        rules: &rules,
+        allows: &set,
         sources: sources(&datasources),
         filter: OccurrenceFilter {
             min_score: Some(Level::from(args.level).floor()),
             rule: args.rule.clone(),
             category: args.category,
         },
+        only: &only,
+        explain: args.report.explain,
+        baseline: baseline.as_ref(),
         format: args.report.format,
         output: args.report.output.as_deref(),
         quiet: true,

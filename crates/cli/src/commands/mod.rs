@@ -1,5 +1,6 @@
 //! One file per command.
 
+pub mod baseline;
 pub mod datasource;
 pub mod db;
 pub mod findings;
@@ -10,6 +11,7 @@ pub mod problems;
 pub mod prune;
 mod report;
 pub mod rules;
+mod sample;
 pub mod scan;
 pub mod session;
 pub mod status;

@@ -10,14 +10,17 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use domesday_connector::Connector;
 use domesday_control::{RevealKey, reveal};
-use domesday_engine::Scanner;
+use domesday_engine::{RuleSet, Scanner};
 use domesday_model::{DatasourceId, JobStatus, ObjectKey, ScanOptions};
 use domesday_scheduler::ScanCore;
 use domesday_store::{MasterJob, Occurrence, OccurrenceFilter, Store};
 
 use super::{stderr_style, stdout_style};
 use crate::Exit;
-use crate::output::{self, Format, Report, ReportMeta, Row, RuleInfo, Sources, Style, Summary};
+use crate::baseline::Baseline;
+use crate::output::{
+    self, BaselineSummary, ClassFilter, Format, Report, ReportMeta, Row, RuleInfo, Sources, Style, Summary,
+};
 
 /// Problems named in a summary, at most.
 const PROBLEMS_NAMED_MAX: u32 = 20;
@@ -25,8 +28,16 @@ const PROBLEMS_NAMED_MAX: u32 = 20;
 pub struct Reporting<'a> {
     pub store: &'a dyn Store,
     pub rules: &'a [RuleInfo],
+    /// What is not shown because of where it is.
+    pub allows: &'a RuleSet,
     pub sources: Sources,
     pub filter: OccurrenceFilter,
+    /// What of it is reported, by what its rules say.
+    pub only: &'a ClassFilter,
+    /// Whether a table says why.
+    pub explain: bool,
+    /// What is known, and not shown.
+    pub baseline: Option<&'a Baseline>,
     pub format: Option<Format>,
     pub output: Option<&'a Path>,
     /// No summary beside the report.
@@ -56,24 +67,42 @@ impl Reporting<'_> {
             description: &job.description,
             rules: self.rules,
             sources: &self.sources,
+            only: self.only,
             show_values: self.values.is_some(),
+            explain: self.explain,
             style: if self.output.is_none() { stdout_style() } else { Style::default() },
         };
         let totals = self.store.summary(job.id).await?;
         let problems = self.store.problems(job.id, PROBLEMS_NAMED_MAX).await?;
-        let summary = Summary { job, totals: &totals, problems: &problems, elapsed: self.elapsed };
+        let mut summary =
+            Summary { job, totals: &totals, problems: &problems, elapsed: self.elapsed, baseline: None };
         let tally = {
             let mut report = Report::begin(format, &mut out.writer, meta)?;
             let mut occurrences = self.store.occurrences(job.id, self.filter.clone()).await?;
             let mut revealed = Revealed::default();
+            let mut comparison = self.baseline.map(Baseline::compare);
             while let Some(occurrence) = occurrences.recv().await {
                 let occurrence = occurrence?;
+                if is_allowed(self.allows, &occurrence) {
+                    continue;
+                }
+                let source = self.sources.name(occurrence.datasource);
+                if comparison.as_mut().is_some_and(|known| known.knows(source, &occurrence))
+                    || !report.admits(&occurrence)
+                {
+                    continue;
+                }
                 let value = match &self.values {
                     Some(values) => revealed.value(values, &occurrence).await,
                     None => None,
                 };
                 report.row(&Row { occurrence: &occurrence, value })?;
             }
+            summary.baseline = comparison.map(|comparison| BaselineSummary {
+                hidden: comparison.hidden,
+                // What was not read, or not asked for, may be there all the same.
+                gone: comparison.gone().filter(|_| job.status == JobStatus::Completed && !self.is_filtered()),
+            });
             report.end(&summary)?
         };
         out.finish()?;
@@ -89,6 +118,26 @@ impl Reporting<'_> {
         }
         Ok(tally.findings)
     }
+
+    /// Whether the report is of some rules only.
+    fn is_filtered(&self) -> bool {
+        self.filter.rule.is_some() || self.filter.category.is_some()
+    }
+}
+
+/// Whether an allow list names the object of a finding by a path that was not known when it was scanned: the one a
+/// git object had, or the whole way into an archive.
+pub fn is_allowed(rules: &RuleSet, found: &Occurrence) -> bool {
+    if found.origin.is_none() && found.location.nested.is_empty() {
+        return false;
+    }
+    let place = output::place(found);
+    let mut path = place.key.as_bytes().to_vec();
+    for step in &place.nested {
+        path.extend_from_slice(b"!/");
+        path.extend_from_slice(&step.name);
+    }
+    rules.allows_path(&found.rule, &path)
 }
 
 /// How a command that reported a job's findings ends. Only a job that is complete can be clean.
@@ -139,14 +188,14 @@ fn cannot_write(path: &Path) -> String {
 }
 
 /// Standard output, or a file that is whole or not there: it is written beside its place and renamed.
-struct Output {
-    writer: Box<dyn Write + Send>,
+pub(super) struct Output {
+    pub(super) writer: Box<dyn Write + Send>,
     is_terminal: bool,
     rename: Option<(PathBuf, PathBuf)>,
 }
 
 impl Output {
-    fn open(path: Option<&Path>) -> Result<Output> {
+    pub(super) fn open(path: Option<&Path>) -> Result<Output> {
         let Some(path) = path else {
             let stdout = std::io::stdout();
             return Ok(Output {
@@ -175,7 +224,7 @@ impl Output {
         Ok(Output { writer: Box::new(BufWriter::new(file)), is_terminal: false, rename })
     }
 
-    fn finish(mut self) -> Result<()> {
+    pub(super) fn finish(mut self) -> Result<()> {
         self.writer.flush()?;
         if let Some((part, path)) = self.rename.take() {
             std::fs::rename(part, &path).with_context(|| cannot_write(&path))?;

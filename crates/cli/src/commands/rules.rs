@@ -1,26 +1,32 @@
-//! `domesday rules list|show|check`.
+//! `domesday rules list|show|test|check`.
 
 use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
-use domesday_engine::{Literal, Rule, Shape, Trigger, Validator};
+use domesday_engine::{Ground, Literal, Rule, Shape, Trigger, Validator};
 use domesday_model::key::escaped;
 
+use super::sample::{self, Sample};
 use super::{list_format, stdout_style};
-use crate::args::{RulesArgs, RulesCommand};
+use crate::args::{RulesArgs, RulesCommand, SelectArgs};
 use crate::{Exit, output, rules};
 
 pub fn run(args: &RulesArgs) -> Result<Exit> {
     match &args.command {
-        RulesCommand::List { rules, json } => list(rules, *json),
+        RulesCommand::List { rules, select, json } => list(rules, select, *json),
         RulesCommand::Show { id, rules } => show(id, rules),
+        RulesCommand::Test { sample, rule, rules, show_values, json } => {
+            sample::test(&Sample { path: sample, only: rule, rules, show_values: *show_values, json: *json })
+        }
         RulesCommand::Check { paths } => check(paths),
     }
 }
 
-fn list(paths: &[PathBuf], json: bool) -> Result<Exit> {
-    let infos = rules::infos(&rules::load(paths)?);
+fn list(paths: &[PathBuf], select: &SelectArgs, json: bool) -> Result<Exit> {
+    let set = rules::load_with(paths, rules::selection(&select.only, &select.skip))?;
+    rules::say_notes(&set);
+    let infos = rules::infos(&set);
     output::write_rules(&mut std::io::stdout().lock(), &infos, list_format(json), stdout_style())?;
     Ok(Exit::Clean)
 }
@@ -37,6 +43,8 @@ fn fields(rule: &Rule) -> Vec<(&'static str, String)> {
         ("id", rule.id.to_string()),
         ("description", rule.description.clone()),
         ("category", rule.category.to_string()),
+        ("sensitivity", rule.class().sensitivity.to_string()),
+        ("regulations", rule.grounds().iter().map(ground).collect::<Vec<_>>().join("\n")),
         ("family", rule.family.to_string()),
         ("regex", rule.regex.clone()),
         ("longest match", format!("{} bytes", rule.max_len)),
@@ -64,6 +72,12 @@ fn fields(rule: &Rule) -> Vec<(&'static str, String)> {
     fields
 }
 
+fn ground(ground: &Ground) -> String {
+    let about: Vec<_> = ground.title.into_iter().chain(ground.notes.iter().copied()).collect();
+    let separator = if about.is_empty() { "" } else { ": " };
+    format!("{}{separator}{}", ground.regulation, about.join("; "))
+}
+
 fn trigger(trigger: &Trigger) -> String {
     match trigger {
         Trigger::Literals(literals) => {
@@ -85,7 +99,7 @@ fn trigger(trigger: &Trigger) -> String {
     }
 }
 
-fn validator(validator: &Validator) -> String {
+pub fn validator(validator: &Validator) -> String {
     match validator {
         Validator::Named { name, .. } => name.clone(),
         Validator::Entropy { min } => format!("entropy of at least {min} bits per byte"),

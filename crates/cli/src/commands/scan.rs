@@ -1,6 +1,7 @@
 //! `domesday scan`: one process that runs the whole flow on the embedded book.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -19,11 +20,13 @@ use domesday_store::{Datasource, MasterJob, NewMasterJob, OccurrenceFilter, Stor
 
 use super::report::{Reporting, Values};
 use super::{report, runtime};
-use crate::args::ScanArgs;
-use crate::output::{self, Sources};
+use crate::args::{LevelArg, ScanArgs};
+use crate::baseline::{Baseline, SourceRef};
+use crate::config::Config;
+use crate::output::{self, ClassFilter, RuleInfo, Sources};
 use crate::state::{self, random_bytes};
 use crate::target::{self, Target, Targets};
-use crate::{Exit, definition, request, rules, say, signals};
+use crate::{Exit, definition, fingerprint, request, rules, say, signals};
 
 /// How often progress is shown.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
@@ -41,8 +44,13 @@ pub fn run(args: &ScanArgs) -> Result<Exit> {
         );
     }
     let folder = state::folder(args.state.as_deref())?;
-    let Targets { targets, secrets } = target::targets(args, &folder)?;
-    let rules = Arc::new(rules::load(&args.rules)?);
+    let config = Config::of_scan(args)?;
+    if let Some(config) = config.as_ref().filter(|_| !args.quiet) {
+        say(format_args!("using {} (--no-config leaves it out)", config.shown()));
+    }
+    let Targets { targets, secrets } = target::targets(args, config.as_ref(), &folder)?;
+    let config = config.unwrap_or_default();
+    let rules = Arc::new(rule_set(args, &config)?);
     if let Some(path) = &args.report.output {
         report::check_output(path)?;
     }
@@ -53,11 +61,21 @@ pub fn run(args: &ScanArgs) -> Result<Exit> {
         options.hook = crate::failpoints::Failpoint::from_environment();
     }
     let store = Arc::new(SqliteStore::open(&folder, options)?);
-    let key = state::fingerprint_key(&folder)?;
+    let runtime = runtime()?;
+    let credentials = Arc::new(credentials(args, secrets)?);
+    let key = match fingerprint::reference(args.fingerprint_key.as_deref()) {
+        Some(reference) => runtime.block_on(fingerprint::resolve(&credentials, &reference))?,
+        None => state::fingerprint_key(&folder)?,
+    };
+    let infos = rules::infos(&rules);
+    let only = args.report.only(&infos)?;
+    let sources = || targets.iter().map(|target| SourceRef::from(&target.spec));
+    let known = |path: &PathBuf| Baseline::load(path, &key.id(), sources(), &infos);
+    let baseline = args.baseline.as_ref().or(config.baseline.as_ref()).map(known).transpose()?;
+    let options = request::options(args.level.or(config.level).unwrap_or(LevelArg::Medium).into());
     let config = args.jobs.map_or_else(CoreConfig::default, |jobs| CoreConfig::for_threads(jobs.into()));
     let fingerprint_key = key.id();
     let core = Arc::new(ScanCore::new(config, key).context("cannot start the scan threads")?);
-    let options = request::options(args.level.into());
     let scan = Scan {
         args,
         request_key: request::key(&targets, rules.hash(), &options, &fingerprint_key)?,
@@ -65,24 +83,35 @@ pub fn run(args: &ScanArgs) -> Result<Exit> {
         targets,
         options,
         rules,
+        only,
+        infos,
+        baseline,
         store,
         core,
         threads: config.threads,
-        surroundings: Surroundings {
-            own_state: Some(folder),
-            credentials: Arc::new(credentials(args, secrets)?),
-            credential: None,
-        },
+        surroundings: Surroundings { own_state: Some(folder), credentials, credential: None },
         stdin: if args.show_values { StdinFactory::keeping() } else { StdinFactory::default() },
         begun,
     };
-    runtime()?.block_on(scan.run())
+    runtime.block_on(scan.run())
 }
 
-/// Every provider of credentials, with what was typed: its secrets, and the command to run for one.
+/// The built-in rules, the user's own, and what is said of them.
+fn rule_set(args: &ScanArgs, config: &Config) -> Result<RuleSet> {
+    let paths = [config.rules.as_slice(), &args.rules].concat();
+    let selection = rules::selection(&args.select.only, &args.select.skip);
+    let rules = rules::load_with(&paths, config.source.clone().into_iter().chain(selection))?;
+    if !args.quiet {
+        rules::say_notes(&rules);
+    }
+    Ok(rules)
+}
+
+/// Every provider of credentials, with what was typed: its secrets, and the commands to run for them.
 fn credentials(args: &ScanArgs, secrets: RunSecrets) -> Result<CredentialManager> {
-    let command = args.credential.as_deref().and_then(|reference| reference.strip_prefix("command:"));
-    let commands = CommandOutput::allowing(command).context("--credential")?;
+    let typed = [&args.credential, &args.fingerprint_key].into_iter().flatten();
+    let commands = typed.filter_map(|reference| reference.strip_prefix("command:"));
+    let commands = CommandOutput::allowing(commands).context("--credential and --fingerprint-key")?;
     Ok(CredentialManager::default().with(secrets).with(commands))
 }
 
@@ -95,10 +124,13 @@ struct Scan<'a> {
     args: &'a ScanArgs,
     targets: Vec<Target>,
     request_key: [u8; 16],
-    /// Id of the key in the state folder.
+    /// Id of the key that fingerprints are made with.
     fingerprint_key: String,
     options: ScanOptions,
     rules: Arc<RuleSet>,
+    only: ClassFilter,
+    infos: Vec<RuleInfo>,
+    baseline: Option<Baseline>,
     store: Arc<SqliteStore>,
     core: Arc<ScanCore>,
     threads: usize,
@@ -269,12 +301,16 @@ impl Scan<'_> {
         };
         let reporting = Reporting {
             store: self.store.as_ref(),
-            rules: &rules::infos(&self.rules),
+            rules: &self.infos,
+            allows: &self.rules,
             sources,
             filter: OccurrenceFilter {
                 min_score: Some(self.options.min_score),
                 ..OccurrenceFilter::default()
             },
+            only: &self.only,
+            explain: self.args.report.explain,
+            baseline: self.baseline.as_ref(),
             format: self.args.report.format,
             output: self.args.report.output.as_deref(),
             quiet: self.args.quiet,

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::check_name;
 use crate::args::{LevelArg, TemplateEdit, TemplateFields};
 use crate::document::{Fields, unknown_field};
-use crate::rules;
+use crate::rules::{self, SELECTION};
 
 /// What `show` adds to a definition.
 const ADDED_BY_SHOW: &[&str] = &["next_firing", "last_firing", "updated_at"];
@@ -38,10 +38,14 @@ pub fn from_value(value: Value, name: Option<&str>, folder: &Path) -> Result<Sca
     fields.leave_out(ADDED_BY_SHOW);
     let datasources: Vec<String> =
         fields.take("datasources", "a list of names, `*` being any characters")?.unwrap_or_default();
-    let rules = match fields.value("rules") {
+    let mut rules = match fields.value("rules") {
         Some(value) => rule_files(&fields.what, value, folder)?,
         None => Vec::new(),
     };
+    if let Some(value) = fields.value("select") {
+        let (only, skip) = selectors(&fields.what, value)?;
+        select(&mut rules, &only, &skip);
+    }
     let mut options = ScanOptions::default();
     if let Some(level) = fields.text("level")? {
         options.min_score = floor(&fields.what, &level)?;
@@ -76,6 +80,24 @@ fn rule_files(what: &str, value: Value, folder: &Path) -> Result<Vec<TemplateRul
         }
     }
     Ok(files)
+}
+
+/// What `select = { only = […], skip = […] }` names.
+fn selectors(what: &str, value: Value) -> Result<(Vec<String>, Vec<String>)> {
+    let mut fields = Fields::new(format!("{what}: select"), value)?;
+    let expected = "a list of rules, such as \"aws-*\" or \"category:secret\"";
+    let only: Option<Vec<String>> = fields.take("only", expected)?;
+    let skip: Option<Vec<String>> = fields.take("skip", expected)?;
+    fields.finish()?;
+    Ok((only.unwrap_or_default(), skip.unwrap_or_default()))
+}
+
+/// A selection travels among the rules, as what says which of them count. It takes the place of an earlier one.
+fn select(rules: &mut Vec<TemplateRules>, only: &[String], skip: &[String]) {
+    if let Some(RuleSource { name, text }) = rules::selection(only, skip) {
+        rules.retain(|file| file.name != SELECTION);
+        rules.push(TemplateRules { name, text });
+    }
 }
 
 fn read_rules(what: &str, paths: &[PathBuf]) -> Result<Vec<TemplateRules>> {
@@ -131,7 +153,10 @@ pub fn from_flags(name: &str, flags: &TemplateFields) -> Result<ScanTemplate> {
 pub fn edited(before: &ScanTemplate, edit: &TemplateEdit) -> Result<ScanTemplate> {
     let mut template = before.clone();
     if edit.no_rules {
-        template.rules.clear();
+        template.rules.retain(|file| file.name == SELECTION);
+    }
+    if edit.no_select {
+        template.rules.retain(|file| file.name != SELECTION);
     }
     template.schedule = template.schedule.filter(|_| !edit.no_schedule);
     with_flags(template, &edit.fields)
@@ -143,8 +168,10 @@ fn with_flags(mut template: ScanTemplate, flags: &TemplateFields) -> Result<Scan
         template.datasources = flags.datasource.clone();
     }
     if !flags.rules.is_empty() {
-        template.rules = read_rules(&what, &flags.rules)?;
+        template.rules.retain(|file| file.name == SELECTION);
+        template.rules.splice(0..0, read_rules(&what, &flags.rules)?);
     }
+    select(&mut template.rules, &flags.only, &flags.skip);
     if let Some(level) = flags.level {
         template.options.min_score = domesday_model::Level::from(level).floor();
     }

@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use domesday_model::Origin;
 
 use super::human::timestamp;
-use super::{ReportMeta, ReportWriter, Row, RuleIndex, Summary, Tally, origin, text};
+use super::{ReportMeta, ReportWriter, Row, RuleIndex, Summary, Tally, class, origin, text};
 
 const COLUMNS: &[&str] = &[
     "path",
@@ -32,6 +32,8 @@ const COLUMNS: &[&str] = &[
     "commit",
     "author",
     "date",
+    "sensitivity",
+    "regulations",
 ];
 
 pub struct CsvWriter<'a, W> {
@@ -64,6 +66,7 @@ impl<W: Write> ReportWriter for CsvWriter<'_, W> {
 
     fn row(&mut self, row: &Row<'_>) -> io::Result<()> {
         let found = row.occurrence;
+        let class = self.rules.class(found).clone();
         let description = text::shown(self.rules.description(&found.rule)).into_owned();
         let from = |cell: fn(&Origin) -> Cow<'_, str>| found.origin.as_ref().map_or("".into(), cell);
         let cells = [
@@ -89,6 +92,8 @@ impl<W: Write> ReportWriter for CsvWriter<'_, W> {
                 "" => "".into(),
                 _ => timestamp(origin.time_ms).into(),
             }),
+            class.sensitivity.as_str().into(),
+            class::regulations(&class).into(),
         ];
         let value =
             self.meta.show_values.then(|| row.value.map(text::shown_bytes).unwrap_or_default().into());

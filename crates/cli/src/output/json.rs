@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use domesday_model::Location;
+use domesday_model::{Location, Regulation};
 use serde::Serialize;
 use serde_json::ser::Formatter;
 
@@ -92,6 +92,8 @@ struct FindingJson<'a> {
     rule: &'a str,
     description: &'a str,
     category: &'a str,
+    sensitivity: &'static str,
+    regulations: &'a [Regulation],
     level: &'a str,
     score: u8,
     reasons: Vec<&'a str>,
@@ -110,6 +112,7 @@ struct FindingJson<'a> {
 
 fn finding<'a>(row: &Row<'a>, meta: &ReportMeta<'a>, rules: &'a RuleIndex<'_>) -> FindingJson<'a> {
     let found = row.occurrence;
+    let class = rules.class(found);
     let (path, path_hex) = meta.sources.exact(found.datasource, &origin::place(found));
     let (value, value_hex) = match row.value.map(Text::of) {
         Some(Text { text, hex }) => (Some(text), hex),
@@ -124,6 +127,8 @@ fn finding<'a>(row: &Row<'a>, meta: &ReportMeta<'a>, rules: &'a RuleIndex<'_>) -
         rule: &found.rule,
         description: rules.description(&found.rule),
         category: found.category.as_str(),
+        sensitivity: class.sensitivity.as_str(),
+        regulations: &class.regulations,
         level: found.score.level().as_str(),
         score: found.score.0,
         reasons: reasons(&found.reasons),

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
-use domesday_model::{JobStatus, Reason};
+use domesday_model::{JobStatus, Reason, Regulation};
 use domesday_store::{MasterJob, Problem};
 use owo_colors::Style as Paint;
 use serde::Serialize;
@@ -83,13 +83,21 @@ pub fn write_rules(
             rules.iter().map(|rule| RuleJson {
                 id: &rule.id,
                 category: rule.category.as_str(),
+                sensitivity: rule.class.sensitivity.as_str(),
+                regulations: &rule.class.regulations,
                 description: &rule.description,
             }),
         );
     }
-    let rows =
-        rules.iter().map(|rule| [rule.id.clone(), rule.category.to_string(), rule.description.clone()]);
-    columns(out, ["rule", "category", "description"], rows.collect(), style)
+    let rows = rules.iter().map(|rule| {
+        [
+            rule.id.clone(),
+            rule.category.to_string(),
+            rule.class.sensitivity.to_string(),
+            rule.description.clone(),
+        ]
+    });
+    columns(out, ["rule", "category", "sensitivity", "description"], rows.collect(), style)
 }
 
 /// Writes one thing as labelled fields; a value of several lines keeps them.
@@ -156,6 +164,8 @@ struct JobJson<'a> {
 struct RuleJson<'a> {
     id: &'a str,
     category: &'a str,
+    sensitivity: &'static str,
+    regulations: &'a [Regulation],
     description: &'a str,
 }
 

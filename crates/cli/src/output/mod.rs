@@ -10,7 +10,9 @@
 //! `value` field (in the table, the preview's place) of a row that carries one.
 
 mod answers;
+mod class;
 mod csv;
+mod explain;
 mod fleet;
 mod human;
 mod json;
@@ -30,13 +32,18 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 use std::time::Duration;
 
+use domesday_engine::Class;
 use domesday_model::{Category, DatasourceId, Location, MasterJobId};
 use domesday_store::{JobSummary, MasterJob, Occurrence, Problem};
 
 pub use answers::{ListPages, write_answer, write_detail, write_list};
+pub use class::ClassFilter;
+pub use explain::{Said, write_said};
 pub use fleet::{ChildJson, write_children, write_status};
 pub use human::{bytes, count, counted, duration, timestamp};
+pub use json::write_json;
 pub use lists::{ListFormat, write_jobs, write_problems, write_rule_detail, write_rules};
+pub use origin::place;
 pub use progress::{Progress, ProgressSnapshot};
 pub use summary::{Tally, write_summary};
 pub use watch::Watched;
@@ -85,6 +92,7 @@ pub struct RuleInfo {
     pub id: String,
     pub description: String,
     pub category: Category,
+    pub class: Class,
 }
 
 /// How a data source's objects are named to people.
@@ -110,7 +118,7 @@ impl FromIterator<(DatasourceId, Source)> for Sources {
 }
 
 impl Sources {
-    fn name(&self, id: DatasourceId) -> &str {
+    pub fn name(&self, id: DatasourceId) -> &str {
         self.0.get(&id).map_or("", |source| &source.name)
     }
 
@@ -156,8 +164,12 @@ pub struct ReportMeta<'a> {
     pub description: &'a str,
     pub rules: &'a [RuleInfo],
     pub sources: &'a Sources,
+    /// Which findings the report has.
+    pub only: &'a ClassFilter,
     /// Whether rows may carry values; decides the columns of CSV.
     pub show_values: bool,
+    /// Whether the table says why each finding is one; the other formats always do.
+    pub explain: bool,
     pub style: Style,
 }
 
@@ -177,6 +189,16 @@ pub struct Summary<'a> {
     /// Examples of what was not scanned whole; need not be all.
     pub problems: &'a [Problem],
     pub elapsed: Duration,
+    pub baseline: Option<BaselineSummary>,
+}
+
+/// What became of a report that was compared with a baseline.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
+pub struct BaselineSummary {
+    /// Findings that are known, and not in the report.
+    pub hidden: u64,
+    /// Entries that no longer occur; `None` where this cannot be told.
+    pub gone: Option<u64>,
 }
 
 /// One format's way to write a report.
@@ -190,6 +212,8 @@ trait ReportWriter {
 /// A report under way.
 pub struct Report<'a> {
     writer: Box<dyn ReportWriter + Send + 'a>,
+    rules: RuleIndex<'a>,
+    only: &'a ClassFilter,
     tally: Tally,
 }
 
@@ -208,11 +232,16 @@ impl<'a> Report<'a> {
             Format::Sarif => Box::new(sarif::SarifWriter::new(out, meta)),
         };
         writer.begin()?;
-        Ok(Report { writer, tally: Tally::default() })
+        Ok(Report { writer, rules: RuleIndex::new(meta.rules), only: meta.only, tally: Tally::default() })
+    }
+
+    /// Whether a finding belongs to the report.
+    pub fn admits(&self, found: &Occurrence) -> bool {
+        self.only.admits(self.rules.class(found))
     }
 
     pub fn row(&mut self, row: &Row<'_>) -> io::Result<()> {
-        self.tally.add(row.occurrence);
+        self.tally.add(row.occurrence, self.rules.class(row.occurrence));
         self.writer.row(row)
     }
 
@@ -227,6 +256,7 @@ impl<'a> Report<'a> {
 struct RuleIndex<'a> {
     rules: &'a [RuleInfo],
     by_id: HashMap<&'a str, usize>,
+    by_category: BTreeMap<Category, Class>,
 }
 
 impl<'a> RuleIndex<'a> {
@@ -234,11 +264,21 @@ impl<'a> RuleIndex<'a> {
         RuleIndex {
             rules,
             by_id: rules.iter().enumerate().map(|(index, rule)| (rule.id.as_str(), index)).collect(),
+            by_category: Category::ALL
+                .iter()
+                .map(|&category| (category, Class::of_category(category)))
+                .collect(),
         }
     }
 
     fn position(&self, id: &str) -> Option<usize> {
         self.by_id.get(id).copied()
+    }
+
+    /// What a disclosure means; where the rule is gone, by the category.
+    fn class(&self, found: &Occurrence) -> &Class {
+        self.position(&found.rule)
+            .map_or_else(|| &self.by_category[&found.category], |index| &self.rules[index].class)
     }
 
     /// The rule's description; its id, where the rule is gone.

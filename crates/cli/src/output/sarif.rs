@@ -7,7 +7,7 @@
 
 use std::io::{self, Write};
 
-use domesday_model::{DatasourceId, JobStatus, Level, Location, Reason};
+use domesday_model::{DatasourceId, JobStatus, Level, Location, Reason, Sensitivity};
 use domesday_store::Problem;
 use serde_json::{Map, Value, json};
 
@@ -38,7 +38,7 @@ impl<'a, W: Write> SarifWriter<'a, W> {
             json!({
                 "id": rule.id,
                 "shortDescription": { "text": literal(described) },
-                "properties": { "category": rule.category.as_str(), "tags": ["security", rule.category.as_str()] },
+                "properties": rule_properties(rule),
             })
         };
         let reason = |reason: &Reason| json!({ "id": reason.as_str(), "shortDescription": { "text": reason.describe() } });
@@ -61,6 +61,9 @@ impl<'a, W: Write> SarifWriter<'a, W> {
         });
         let mut properties = Map::new();
         properties.insert("category".into(), found.category.as_str().into());
+        let class = self.rules.class(found);
+        properties.insert("sensitivity".into(), class.sensitivity.as_str().into());
+        properties.insert("regulations".into(), json!(class.regulations));
         properties.insert("score".into(), found.score.0.into());
         properties.insert("confidence".into(), found.score.level().as_str().into());
         properties.insert("reasons".into(), reasons(&found.reasons).into());
@@ -145,6 +148,28 @@ impl<W: Write> ReportWriter for SarifWriter<'_, W> {
         self.out.write_all(b"]}]}\n")?;
         self.out.flush()
     }
+}
+
+/// Code scanning services read `security-severity`, a number as text, of rules with the tag `security`, and put it into
+/// words: above 9 critical, from 7 high, from 4 medium, below low. Tags are what they can be asked for.
+fn rule_properties(rule: &RuleInfo) -> Value {
+    let severity = match rule.class.sensitivity {
+        Sensitivity::Critical => "9.5",
+        Sensitivity::High => "8.0",
+        Sensitivity::Moderate => "5.5",
+        Sensitivity::Low => "2.0",
+    };
+    let sensitivity = rule.class.sensitivity.as_str();
+    let mut tags =
+        vec!["security".to_owned(), rule.category.as_str().to_owned(), format!("sensitivity/{sensitivity}")];
+    tags.extend(rule.class.regulations.iter().map(|regulation| format!("regulation/{regulation}")));
+    json!({
+        "category": rule.category.as_str(),
+        "sensitivity": sensitivity,
+        "regulations": rule.class.regulations,
+        "security-severity": severity,
+        "tags": tags,
+    })
 }
 
 fn location(datasource: DatasourceId, location: &Location, sources: &Sources) -> Value {

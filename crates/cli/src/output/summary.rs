@@ -6,8 +6,11 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use domesday_engine::Class;
 use domesday_model::reason::Weight;
-use domesday_model::{Category, DatasourceId, JobStatus, Level, Location, ObjectStatus, Reason};
+use domesday_model::{
+    Category, DatasourceId, JobStatus, Level, Location, ObjectStatus, Reason, Regulation, Sensitivity,
+};
 use domesday_store::{Occurrence, Problem};
 use owo_colors::Style as Paint;
 use serde::Serialize;
@@ -15,7 +18,7 @@ use serde::Serialize;
 use super::human::{bytes, count, counted, duration};
 use super::json::{StepJson, steps};
 use super::table::{level_paint, paint};
-use super::{Sources, Style, Summary, text};
+use super::{BaselineSummary, Sources, Style, Summary, text};
 
 /// Objects named below each reason, so that a summary stays short whatever happened.
 const EXAMPLES_PER_REASON: usize = 3;
@@ -32,14 +35,21 @@ pub struct Tally {
     pub objects: u64,
     pub by_level: BTreeMap<Level, u64>,
     pub by_category: BTreeMap<Category, u64>,
+    pub by_sensitivity: BTreeMap<Sensitivity, u64>,
+    /// A finding may concern several, or none.
+    pub by_regulation: BTreeMap<Regulation, u64>,
     last: Option<(DatasourceId, Location)>,
 }
 
 impl Tally {
-    pub fn add(&mut self, found: &Occurrence) {
+    pub fn add(&mut self, found: &Occurrence, class: &Class) {
         self.findings += 1;
         *self.by_level.entry(found.score.level()).or_default() += 1;
         *self.by_category.entry(found.category).or_default() += 1;
+        *self.by_sensitivity.entry(class.sensitivity).or_default() += 1;
+        for regulation in &class.regulations {
+            *self.by_regulation.entry(regulation.clone()).or_default() += 1;
+        }
         if !self.last.as_ref().is_some_and(|(id, last)| *id == found.datasource && *last == found.location) {
             self.objects += 1;
             self.last = Some((found.datasource, found.location.clone()));
@@ -75,6 +85,9 @@ pub fn write_summary(
             count(totals.overflow)
         );
         line(out, style, "", &more)?;
+    }
+    if let Some(baseline) = &summary.baseline {
+        write_baseline(out, baseline, totals.overflow, style)?;
     }
     let objects = format!(
         "{} of {} done, {} nested in them, {} listed",
@@ -115,6 +128,24 @@ pub fn write_summary(
     Ok(())
 }
 
+fn write_baseline(
+    out: &mut impl Write,
+    baseline: &BaselineSummary,
+    overflow: u64,
+    style: Style,
+) -> io::Result<()> {
+    line(out, style, "baseline", &format!("{} hidden", counted(baseline.hidden, "known finding")))?;
+    match baseline.gone {
+        None | Some(0) => {}
+        Some(1) => line(out, style, "", "1 entry of the baseline is gone")?,
+        Some(gone) => line(out, style, "", &format!("{} entries of the baseline are gone", count(gone)))?,
+    }
+    if overflow > 0 {
+        line(out, style, "", "whether it knows what is not listed cannot be told")?;
+    }
+    Ok(())
+}
+
 fn write_findings(out: &mut impl Write, tally: &Tally, style: Style) -> io::Result<()> {
     if tally.findings == 0 {
         return line(out, style, "findings", "none");
@@ -132,7 +163,10 @@ fn write_findings(out: &mut impl Write, tally: &Tally, style: Style) -> io::Resu
     let categories: Vec<String> =
         tally.by_category.iter().map(|(category, &n)| format!("{} {category}", count(n))).collect();
     line(out, style, "", &categories.join(", "))?;
-    Ok(())
+    let sensitivities = tally.by_sensitivity.iter().rev();
+    let sensitivities: Vec<String> =
+        sensitivities.map(|(level, &n)| format!("{} {level}", count(n))).collect();
+    line(out, style, "", &format!("{} sensitivity", sensitivities.join(", ")))
 }
 
 fn line(out: &mut impl Write, style: Style, label: &str, rest: &str) -> io::Result<()> {
@@ -182,6 +216,8 @@ pub struct SummaryJson<'a> {
     failure_reason: Option<&'a str>,
     complete: bool,
     findings: FindingsJson,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    baseline: Option<BaselineSummary>,
     objects: ObjectsJson,
     bytes: BytesJson,
     skipped: Vec<ReasonJson>,
@@ -198,6 +234,8 @@ struct FindingsJson {
     objects: u64,
     by_level: BTreeMap<&'static str, u64>,
     by_category: BTreeMap<&'static str, u64>,
+    by_sensitivity: BTreeMap<&'static str, u64>,
+    by_regulation: BTreeMap<String, u64>,
     overflow: u64,
 }
 
@@ -279,8 +317,11 @@ impl<'a> SummaryJson<'a> {
                 objects: tally.objects,
                 by_level: tally.by_level.iter().map(|(level, &n)| (level.as_str(), n)).collect(),
                 by_category: tally.by_category.iter().map(|(category, &n)| (category.as_str(), n)).collect(),
+                by_sensitivity: tally.by_sensitivity.iter().map(|(level, &n)| (level.as_str(), n)).collect(),
+                by_regulation: tally.by_regulation.iter().map(|(name, &n)| (name.to_string(), n)).collect(),
                 overflow: totals.overflow,
             },
+            baseline: summary.baseline,
             objects: ObjectsJson {
                 listed: totals.objects_listed,
                 done: totals.objects_done,

@@ -10,11 +10,14 @@ use domesday_store::Occurrence;
 use owo_colors::{OwoColorize, Style as Paint};
 use unicode_width::UnicodeWidthStr;
 
-use super::{ReportMeta, ReportWriter, Row, Style, Summary, Tally, origin, text, write_summary};
+use super::explain::write_below;
+use super::{
+    ReportMeta, ReportWriter, Row, RuleIndex, Style, Summary, Tally, class, json, origin, text, write_summary,
+};
 
 /// Columns of `line:column`, so that the colons of a group stand below each other.
-const LINE_WIDTH: usize = 6;
-const COLUMN_WIDTH: usize = 4;
+pub const LINE_WIDTH: usize = 6;
+pub const COLUMN_WIDTH: usize = 4;
 const LEVEL_WIDTH: usize = 6;
 /// Bounds of the rule column; a longer id moves the rest of its line.
 const RULE_WIDTH_MIN: usize = 12;
@@ -27,6 +30,7 @@ const VALUE_SHOWN_MAX: usize = 1000;
 pub struct TableWriter<'a, W> {
     out: W,
     meta: ReportMeta<'a>,
+    rules: RuleIndex<'a>,
     rule_width: usize,
     /// The object whose heading was written last.
     heading: Option<(DatasourceId, Location)>,
@@ -35,7 +39,13 @@ pub struct TableWriter<'a, W> {
 impl<'a, W: Write> TableWriter<'a, W> {
     pub fn new(out: W, meta: ReportMeta<'a>) -> Self {
         let longest = meta.rules.iter().map(|rule| rule.id.width()).max().unwrap_or(0);
-        TableWriter { out, meta, rule_width: longest.clamp(RULE_WIDTH_MIN, RULE_WIDTH_MAX), heading: None }
+        TableWriter {
+            out,
+            meta,
+            rules: RuleIndex::new(meta.rules),
+            rule_width: longest.clamp(RULE_WIDTH_MIN, RULE_WIDTH_MAX),
+            heading: None,
+        }
     }
 
     fn heading(&mut self, found: &Occurrence) -> io::Result<()> {
@@ -55,6 +65,21 @@ impl<'a, W: Write> TableWriter<'a, W> {
         writeln!(self.out)?;
         self.heading = Some((datasource, location.clone()));
         Ok(())
+    }
+
+    /// Why this is a finding, and what it means.
+    fn explain(&mut self, found: &Occurrence) -> io::Result<()> {
+        let class = self.rules.class(found);
+        let fields = [
+            ("what", self.rules.description(&found.rule).to_owned()),
+            ("sensitivity", class.sensitivity.to_string()),
+            ("regulations", class::regulations(class)),
+            ("score", found.score.0.to_string()),
+            ("because", json::reasons(&found.reasons).join("\n")),
+            ("decoding", found.decoding.join(" > ")),
+            ("fingerprint", found.fingerprint.to_string()),
+        ];
+        write_below(&mut self.out, &fields, self.meta.style)
     }
 }
 
@@ -84,7 +109,8 @@ impl<W: Write> ReportWriter for TableWriter<'_, W> {
             paint(style, Paint::new().dimmed(), &place),
             paint(style, level_paint(level), &text::pad(level.as_str(), LEVEL_WIDTH)),
             shown.trim_end(),
-        )
+        )?;
+        if self.meta.explain { self.explain(found) } else { Ok(()) }
     }
 
     fn end(&mut self, summary: &Summary<'_>, tally: &Tally) -> io::Result<()> {

@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use domesday_model::{
-    FindingId, Fingerprint, JobStatus, NestedStep, ObjectKey, ObjectStatus, Position, Reason, Score, Span,
+    FindingId, Fingerprint, JobStatus, NestedStep, ObjectKey, ObjectStatus, Position, Reason, Score,
+    Sensitivity, Span,
 };
 use serde_json::Value;
 
@@ -36,14 +37,15 @@ fn nested(mut found: Occurrence, names: &[&[u8]]) -> Occurrence {
 }
 
 fn rules() -> Vec<RuleInfo> {
-    let rule = |id: &str, description: &str, category| RuleInfo {
+    let rule = |id: &str, description: &str, category, sensitivity, regulation: &str| RuleInfo {
         id: id.into(),
         description: description.into(),
         category,
+        class: Class { sensitivity, regulations: vec![regulation.parse().unwrap()] },
     };
     vec![
-        rule("aws-access-key", "AWS access key id", Category::Secret),
-        rule("card-number", "payment card number", Category::Payment),
+        rule("aws-access-key", "AWS access key id", Category::Secret, Sensitivity::Critical, "ISO-27001"),
+        rule("card-number", "payment card number", Category::Payment, Sensitivity::High, "PCI-DSS"),
     ]
 }
 
@@ -96,6 +98,8 @@ struct Case {
     totals: JobSummary,
     status: JobStatus,
     style: Style,
+    only: ClassFilter,
+    explain: bool,
 }
 
 impl Case {
@@ -106,6 +110,8 @@ impl Case {
             totals: JobSummary::default(),
             status: JobStatus::Completed,
             style: Style { color: false, width: Some(80) },
+            only: ClassFilter::default(),
+            explain: false,
         }
     }
 
@@ -132,15 +138,27 @@ impl Case {
             description: &job.description,
             rules: &rules,
             sources: &sources,
+            only: &self.only,
             show_values: self.rows.iter().any(|(_, value)| value.is_some()),
+            explain: self.explain,
             style: self.style,
         };
         let mut report = Report::begin(format, &mut out, meta).unwrap();
         for (occurrence, value) in &self.rows {
-            report.row(&Row { occurrence, value: value.as_deref() }).unwrap();
+            if report.admits(occurrence) {
+                report.row(&Row { occurrence, value: value.as_deref() }).unwrap();
+            }
         }
         let elapsed = Duration::from_millis(1500);
-        report.end(&Summary { job: &job, totals: &self.totals, problems: &self.problems, elapsed }).unwrap();
+        report
+            .end(&Summary {
+                job: &job,
+                totals: &self.totals,
+                problems: &self.problems,
+                elapsed,
+                baseline: None,
+            })
+            .unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -170,6 +188,7 @@ src/config.tar.gz!/config.tar!/app/.env
 findings  3 in 2 objects
           1 high, 1 medium, 1 low
           2 secret, 1 payment
+          2 critical, 1 high sensitivity
 objects   1,204 of 1,210 done, 33 nested in them, 87 containers listed
 bytes     12.4 MiB in 1.5 s, 8.3 MiB/s
 skipped   12
@@ -189,6 +208,64 @@ job       partially completed
     assert_eq!(full().write(Format::Table), expected);
     let too_wide = expected.lines().filter(|line| line.chars().count() > 80).count();
     assert_eq!(too_wide, 0);
+}
+
+#[test]
+fn an_explanation_stands_below_each_finding() {
+    let mut case = full();
+    case.explain = true;
+    case.only = ClassFilter::new(None, Some("pci-dss".parse().unwrap()), &rules()).unwrap();
+    let expected = "\
+src/app/.env
+   104:5     medium  card-number     AKIA****7Q  via base64 > utf-16le
+             what         payment card number
+             sensitivity  high
+             regulations  PCI-DSS
+             score        55
+             because      checksum holds
+                          keyword `aws` nearby
+             decoding     base64 > utf-16le
+             fingerprint  abababababababababababababababab
+
+findings  1 in 1 object
+";
+    let written = case.write(Format::Table);
+    assert!(written.starts_with(expected), "{written}");
+}
+
+#[test]
+fn a_filter_admits_by_sensitivity_and_regulation_and_names_what_there_is() {
+    let filter = |sensitivity, regulation: Option<&str>| {
+        ClassFilter::new(sensitivity, regulation.map(|name| name.parse().unwrap()), &rules())
+    };
+    let admitted = |filter: ClassFilter| {
+        let admits = |rule: &RuleInfo| filter.admits(&rule.class).then(|| rule.id.clone());
+        rules().iter().filter_map(admits).collect::<Vec<_>>()
+    };
+    assert_eq!(admitted(ClassFilter::default()), ["aws-access-key", "card-number"]);
+    assert_eq!(admitted(filter(Some(Sensitivity::High), None).unwrap()), ["aws-access-key", "card-number"]);
+    assert_eq!(admitted(filter(Some(Sensitivity::Critical), None).unwrap()), ["aws-access-key"]);
+    assert_eq!(admitted(filter(None, Some("PCI-DSS")).unwrap()), ["card-number"]);
+    assert_eq!(admitted(filter(Some(Sensitivity::Critical), Some("PCI-DSS")).unwrap()), [""; 0]);
+    let error = filter(None, Some("PCIDSS")).unwrap_err().to_string();
+    assert_eq!(error, "no rule of this scan concerns PCIDSS: use one of ISO-27001, PCI-DSS");
+}
+
+#[test]
+fn a_finding_of_a_rule_that_is_gone_has_the_class_of_its_category() {
+    let json = Case::of([occurrence(b"a", "gone", 92, 1)]).json(Format::Jsonl);
+    assert_eq!((&json["sensitivity"], &json["regulations"][0]), (&"high".into(), &"ISO-27001".into()));
+}
+
+#[test]
+fn code_scanning_services_get_a_severity() {
+    let sarif = full().json(Format::Sarif);
+    let rules = &sarif["runs"][0]["tool"]["driver"]["rules"];
+    assert_eq!(rules[0]["properties"]["security-severity"], "9.5");
+    assert_eq!(rules[1]["properties"]["security-severity"], "8.0");
+    let tags = serde_json::json!(["security", "payment", "sensitivity/high", "regulation/PCI-DSS"]);
+    assert_eq!(rules[1]["properties"]["tags"], tags);
+    assert_eq!(sarif["runs"][0]["results"][0]["properties"]["sensitivity"], "critical");
 }
 
 #[test]
@@ -215,7 +292,8 @@ fn the_summary_says_what_is_missing_and_why() {
     let mut failed = job(JobStatus::Failed);
     failed.failure_reason = Some("nothing could be listed\x1b".into());
     let totals = JobSummary { overflow: 1200, tasks_failed: 1, tasks_open: 2, ..JobSummary::default() };
-    let summary = Summary { job: &failed, totals: &totals, problems: &[], elapsed: Duration::ZERO };
+    let summary =
+        Summary { job: &failed, totals: &totals, problems: &[], baseline: None, elapsed: Duration::ZERO };
     let expected = "\
 findings  none
           1,200 more of the same rule in the same object, counted and not listed
@@ -247,7 +325,7 @@ fn a_finding_line_of_json_has_its_fields_in_order() {
     let expected = concat!(
         r#"{"path":"src/a.zip!/x\\xff","nested":[{"name":"x\\xff","name_hex":"78ff","ordinal":0}],"#,
         r#""datasource":"filesystem:src","rule":"aws-access-key","description":"AWS access key id","#,
-        r#""category":"secret","level":"high","score":92,"reasons":["checksum holds","keyword `aws` nearby"],"#,
+        r#""category":"secret","sensitivity":"critical","regulations":["ISO-27001"],"level":"high","score":92,"reasons":["checksum holds","keyword `aws` nearby"],"#,
         r#""line":12,"column":5,"span":{"start":100,"end":120},"preview":"AKIA****7Q","#,
         r#""fingerprint":"abababababababababababababababab","finding":"07070707070707070707070707070707","#,
         r#""decoding":[],"value":"AKIA\\xffQ","value_hex":"414b4941ff51"}"#,
@@ -269,6 +347,8 @@ fn the_json_document_is_one_value_with_the_same_findings() {
     assert_eq!(summary["status"], "PARTIALLY_COMPLETED");
     assert_eq!(summary["complete"], false);
     assert_eq!(summary["findings"]["by_level"], serde_json::json!({ "high": 1, "medium": 1, "low": 1 }));
+    assert_eq!(summary["findings"]["by_sensitivity"], serde_json::json!({ "critical": 2, "high": 1 }));
+    assert_eq!(summary["findings"]["by_regulation"], serde_json::json!({ "ISO-27001": 2, "PCI-DSS": 1 }));
     assert_eq!(summary["failed"][0]["reason"], "permission_denied");
     assert_eq!(summary["problems"][0]["path"], "src/a");
     assert_eq!(summary["elapsed_ms"], 1500);
@@ -319,6 +399,8 @@ fn csv_reads_back_and_holds_no_formula() {
     assert_eq!(cell(&rows, "path").as_deref(), Some("src/a,\"b\""));
     assert_eq!(cell(&rows, "preview").as_deref(), Some("'=1+1"));
     assert_eq!(cell(&rows, "reasons").as_deref(), Some("checksum holds; keyword `aws` nearby"));
+    assert_eq!(cell(&rows, "sensitivity").as_deref(), Some("critical"));
+    assert_eq!(cell(&rows, "regulations").as_deref(), Some("ISO-27001"));
     assert_eq!(cell(&rows, "value"), None, "no value was asked for");
     case.rows[0].1 = Some(b"@SUM(1)".to_vec());
     assert_eq!(cell(&parse_csv(&case.write(Format::Csv)), "value").as_deref(), Some("'@SUM(1)"));
@@ -449,7 +531,7 @@ impl Write for Counter {
 #[test]
 fn every_row_is_written_before_the_next_arrives() {
     const ROWS: u64 = 5000;
-    let (rules, sources, job) = (rules(), sources(), job(JobStatus::Completed));
+    let (rules, sources, job, only) = (rules(), sources(), job(JobStatus::Completed), ClassFilter::default());
     for format in [Format::Table, Format::Json, Format::Jsonl, Format::Csv, Format::Sarif] {
         let counter = Counter::default();
         let meta = ReportMeta {
@@ -458,7 +540,9 @@ fn every_row_is_written_before_the_next_arrives() {
             description: "",
             rules: &rules,
             sources: &sources,
+            only: &only,
             show_values: false,
+            explain: false,
             style: Style::default(),
         };
         let mut report = Report::begin(format, counter.clone(), meta).unwrap();
@@ -472,7 +556,13 @@ fn every_row_is_written_before_the_next_arrives() {
         }
         let totals = JobSummary::default();
         let tally = report
-            .end(&Summary { job: &job, totals: &totals, problems: &[], elapsed: Duration::ZERO })
+            .end(&Summary {
+                job: &job,
+                totals: &totals,
+                problems: &[],
+                baseline: None,
+                elapsed: Duration::ZERO,
+            })
             .unwrap();
         assert_eq!((tally.findings, tally.objects), (ROWS, ROWS.div_ceil(3)));
     }
@@ -489,14 +579,16 @@ fn a_broken_pipe_is_an_error_and_no_panic() {
             Ok(())
         }
     }
-    let (rules, sources) = (rules(), sources());
+    let (rules, sources, only) = (rules(), sources(), ClassFilter::default());
     let meta = ReportMeta {
         version: "1",
         job: MasterJobId([0; 16]),
         description: "",
         rules: &rules,
         sources: &sources,
+        only: &only,
         show_values: false,
+        explain: false,
         style: Style::default(),
     };
     for format in [Format::Json, Format::Csv, Format::Sarif] {
@@ -525,15 +617,16 @@ fn rules_are_listed_within_the_terminal() {
     rules[0].description =
         "an access key id of Amazon Web Services, long-lived or temporary, in any file".into();
     let expected = "\
-RULE            CATEGORY  DESCRIPTION
-aws-access-key  secret    an access key id of Amazon Web Services, long-lived or
-                          temporary, in any file
-card-number     payment   payment card number
+RULE            CATEGORY  SENSITIVITY  DESCRIPTION
+aws-access-key  secret    critical     an access key id of Amazon Web Services,
+                                       long-lived or temporary, in any file
+card-number     payment   high         payment card number
 ";
     assert_eq!(list(|out| write_rules(out, &rules, ListFormat::Table, AT_80)), expected);
     let json: Value =
         serde_json::from_str(&list(|out| write_rules(out, &rules, ListFormat::Json, AT_80))).unwrap();
     assert_eq!(json[1]["id"], "card-number");
+    assert_eq!((&json[1]["sensitivity"], &json[1]["regulations"][0]), (&"high".into(), &"PCI-DSS".into()));
     let none: Value =
         serde_json::from_str(&list(|out| write_rules(out, &[], ListFormat::Json, AT_80))).unwrap();
     assert_eq!(none, Value::Array(vec![]));

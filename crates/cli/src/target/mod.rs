@@ -20,6 +20,7 @@ use domesday_model::{DatasourceSpec, ObjectKey};
 use serde_json::{Value, json};
 
 use crate::args::{GitArgs, ScanArgs, WebArgs};
+use crate::config::Config;
 use crate::document;
 use crate::output::Source;
 use crate::request::GROUP_PREFIX;
@@ -85,7 +86,7 @@ fn is_repository(address: &Address) -> bool {
 }
 
 /// The data sources of a scan, each once. Domesday's own state is none.
-pub fn targets(args: &ScanArgs, state: &Path) -> Result<Targets> {
+pub fn targets(args: &ScanArgs, config: Option<&Config>, state: &Path) -> Result<Targets> {
     let state = state.canonicalize().unwrap_or_else(|_| state.to_owned());
     let credential = args.credential.as_deref().map(CredentialReference::defined).transpose();
     let credential = credential.context("--credential")?;
@@ -95,10 +96,10 @@ pub fn targets(args: &ScanArgs, state: &Path) -> Result<Targets> {
     for typed in &args.targets {
         let target = match address(typed)? {
             _ if typed.as_os_str() == "-" => standard_input(),
-            None => local(args, typed, &state)?,
+            None => local(args, config, typed, &state)?,
             Some(address) => {
                 has_address = true;
-                remote(args, address, credential.as_ref(), &mut found.secrets)?
+                remote(args, config, address, credential.as_ref(), &mut found.secrets)?
             }
         };
         if seen.insert(target.spec.name.clone()) {
@@ -129,13 +130,23 @@ pub fn hidden(kind: &str) -> Vec<u8> {
     if kind == git::KIND { git::WORKTREE.to_vec() } else { Vec::new() }
 }
 
+/// The folder that a file is in.
+pub fn folder_of(file: &Path) -> &Path {
+    file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// The root of the repository that a folder is in, if it is in one.
+pub fn repository_root(folder: &Path) -> Option<&Path> {
+    folder.ancestors().find(|folder| folder.join(".git").exists())
+}
+
 fn standard_input() -> Target {
     let spec = DatasourceSpec::new(stdin::KIND, stdin::KIND, GROUP_PREFIX, Value::Null);
     Target { shown: "-".to_owned(), source: source_of(&spec, Vec::new()), spec }
 }
 
 /// What is on this machine.
-fn local(args: &ScanArgs, path: &Path, state: &Path) -> Result<Target> {
+fn local(args: &ScanArgs, config: Option<&Config>, path: &Path, state: &Path) -> Result<Target> {
     let about = || format!("cannot scan {}", path.display());
     let real = path.canonicalize().with_context(about)?;
     if real.starts_with(state) {
@@ -155,7 +166,9 @@ fn local(args: &ScanArgs, path: &Path, state: &Path) -> Result<Target> {
     };
     let name = format!("{kind}:{}", ObjectKey::new(real.as_os_str().as_bytes()));
     let root = if shown.as_os_str() == "." { Vec::new() } else { shown.as_os_str().as_bytes().to_vec() };
-    let spec = spec(args, name, kind, configuration).with_context(about)?;
+    let folder = if real.is_dir() { Some(real.as_path()) } else { real.parent() };
+    let narrowing = Narrowing::new(args, config, folder);
+    let spec = spec(args, narrowing, name, kind, configuration).with_context(about)?;
     Ok(Target { shown: path.display().to_string(), source: source_of(&spec, root), spec })
 }
 
@@ -224,6 +237,7 @@ fn file_tree(args: &ScanArgs, path: &Path, real: &Path) -> Result<(&'static str,
 /// What is elsewhere.
 fn remote(
     args: &ScanArgs,
+    config: Option<&Config>,
     address: Address,
     credential: Option<&CredentialReference>,
     secrets: &mut RunSecrets,
@@ -257,7 +271,8 @@ fn remote(
             Some(secrets.hold(&name, secret.clone()))
         }
     };
-    let mut spec = spec(args, name, kind, configuration).with_context(about)?;
+    let narrowing = Narrowing::new(args, config, None);
+    let mut spec = spec(args, narrowing, name, kind, configuration).with_context(about)?;
     spec.credential = reference.map(String::from);
     // Where keys are addresses, or begin with the name of a repository, they say it all.
     let root = if [url::KIND, github::KIND].contains(&kind) { "" } else { &address.text };
@@ -268,15 +283,38 @@ fn remote(
 /// The field of every configuration that says how to authenticate.
 const AUTHENTICATION: &str = "authentication";
 
-/// A data source of this scan, with what the flags say about all of them.
-fn spec(args: &ScanArgs, name: String, kind: &str, mut configuration: Value) -> Result<DatasourceSpec> {
-    if !args.exclude.is_empty() {
+/// What is left out of a target, by flags and configuration. Of two patterns the later one counts, and flags are
+/// later.
+struct Narrowing {
+    exclude: Vec<String>,
+    max_file_size: Option<u64>,
+}
+
+impl Narrowing {
+    fn new(args: &ScanArgs, config: Option<&Config>, folder: Option<&Path>) -> Narrowing {
+        let mut exclude = config.map(|config| config.exclude(folder)).unwrap_or_default();
+        exclude.extend_from_slice(&args.exclude);
+        let max_file_size = args.max_file_size.or(config.and_then(|config| config.max_file_size));
+        Narrowing { exclude, max_file_size }
+    }
+}
+
+/// A data source of this scan, with what is said about all of them.
+fn spec(
+    args: &ScanArgs,
+    narrowing: Narrowing,
+    name: String,
+    kind: &str,
+    mut configuration: Value,
+) -> Result<DatasourceSpec> {
+    if !narrowing.exclude.is_empty() {
         // Its `exclude` leaves out repositories.
         let field = if kind == github::KIND { "exclude_paths" } else { "exclude" };
         let own = configuration.get(field).and_then(Value::as_array).cloned().unwrap_or_default();
-        configuration[field] = own.into_iter().chain(args.exclude.iter().map(|one| json!(one))).collect();
+        configuration[field] =
+            own.into_iter().chain(narrowing.exclude.into_iter().map(Value::from)).collect();
     }
-    if let Some(size) = args.max_file_size {
+    if let Some(size) = narrowing.max_file_size {
         let field = if kind == url::KIND { "max_size" } else { "max_file_size" };
         configuration[field] = json!(size);
     }

@@ -9,7 +9,7 @@ use crate::args::{Cli, Command};
 fn scan(args: &[&str]) -> Result<Targets> {
     let cli = Cli::try_parse_from([&["domesday", "scan"], args].concat())?;
     let Command::Scan(args) = cli.command else { panic!("not a scan") };
-    targets(&args, Path::new("/no/such/state"))
+    targets(&args, None, Path::new("/no/such/state"))
 }
 
 fn one(args: &[&str]) -> DatasourceSpec {

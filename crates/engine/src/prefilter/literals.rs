@@ -13,7 +13,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::shares::share;
+use super::shares::{GramSet, common_share, common_with, gram_share, share};
 use super::simd::{self, BLOCK, BUCKETS, Buckets, GRAM, Level};
 use super::{Hit, SEGMENT_ALIGN};
 use crate::rules::Literal;
@@ -24,6 +24,8 @@ const BATCH: usize = 64;
 const ROWS: usize = 1024;
 /// Lists of entries to verify: many more than there are literals, so that most are empty.
 const LISTS: usize = 4096;
+/// Bits that tell whether any literal has a gram; few of them are set, and all fit a part of the L1 cache.
+const KNOWN_BITS: usize = 1 << 16;
 /// Sets the bit that tells small letters from capitals.
 const FOLD: u32 = 0x2020_2020;
 
@@ -68,6 +70,13 @@ impl Entry {
         let [gram, fold, care] = [gram, fold, care].map(u32::from_le_bytes);
         Entry { literal: number, offset, gram, fold, care }
     }
+
+    /// The grams it may be, where a byte is left open.
+    fn grams(&self) -> impl Iterator<Item = u32> {
+        let gram = self.gram;
+        let open = (!self.care != 0).then(|| (!self.care).trailing_zeros());
+        (0..=open.map_or(0, |_| 0xff)).map(move |byte: u32| gram | byte << open.unwrap_or(0))
+    }
 }
 
 /// The byte at place `at` of the gram that starts `offset` bytes into the literal, unless it is left open.
@@ -88,28 +97,23 @@ impl Builder {
 
     pub fn build(self, level: Level) -> LiteralIndex {
         let literals: Vec<_> = self.rules.into_iter().collect();
-        let grams = |neighbours: usize| {
-            let numbered = literals.iter().zip(0u32..);
-            let grams = numbered.flat_map(move |((literal, _), number)| {
-                let first = rarest(literal, neighbours);
-                (first..first + neighbours as i32).map(move |offset| (number, literal, offset))
-            });
-            grams.collect::<Vec<_>>()
-        };
-        let (test, key, grams) = if level.permutes_bytes() {
-            let grams = grams(1);
-            (Test::Buckets(level, in_buckets(&grams)), FIRST_THREE, grams)
+        let (test, key, mut entries) = if level.permutes_bytes() {
+            let (buckets, entries) = in_buckets(&literals);
+            (Test::Buckets(level, buckets), FIRST_THREE, entries)
         } else {
-            let grams = grams(2);
-            (Test::Rows(level, RowTest::of(&grams)), MIDDLE, grams)
+            let (rows, entries) = in_rows(&literals);
+            (Test::Rows(level, rows), MIDDLE, entries)
         };
         let list = |entry: &Entry| hash::<LISTS>(entry.gram, key);
-        let entries = grams.into_iter().map(|(number, literal, offset)| Entry::new(number, literal, offset));
-        let mut entries: Vec<_> = entries.collect();
         entries.sort_by_key(list);
         let list_starts =
             (0..=LISTS).map(|number| entries.partition_point(|entry| list(entry) < number) as u32);
-        LiteralIndex { test, key, list_starts: list_starts.collect(), entries, literals }
+        let mut known = vec![0u64; KNOWN_BITS / 64];
+        for gram in entries.iter().flat_map(Entry::grams) {
+            let bit = hash::<KNOWN_BITS>(gram, u32::MAX);
+            known[bit / 64] |= 1 << (bit % 64);
+        }
+        LiteralIndex { test, key, known, list_starts: list_starts.collect(), entries, literals }
     }
 }
 
@@ -126,60 +130,145 @@ fn rarest(literal: &Literal, neighbours: usize) -> i32 {
     (0..=last as i32).min_by(|&a, &b| commonest(a).total_cmp(&commonest(b))).unwrap_or(0)
 }
 
-/// How much text a gram lets through, if its bytes came by chance.
+/// How much text a gram lets through: by what was counted if it is a common one, or else as if its bytes came by
+/// chance.
 fn commonness(literal: &Literal, offset: i32) -> f32 {
-    let place = |at: usize| match byte_of(literal, offset, at) {
-        Some(byte) => forms(byte, literal.any_case).map(share).sum(),
-        None => WHOLE,
+    let bytes: [Option<u8>; GRAM] = std::array::from_fn(|at| byte_of(literal, offset, at));
+    let by_chance = |any_case: bool| {
+        let place = |byte: Option<u8>| byte.map_or(WHOLE, |byte| forms(byte, any_case).map(share).sum());
+        bytes.map(|byte| place(byte) / WHOLE).iter().product::<f32>()
     };
-    (0..GRAM).map(place).product()
+    let expected = by_chance(literal.any_case);
+    let counted = match bytes {
+        [Some(a), Some(b), Some(c), Some(d)] => gram_share([a, b, c, d]),
+        _ => None,
+    };
+    // Grams are counted in any case; one that is looked for as it is has its part of them.
+    let part = if literal.any_case { 1.0 } else { expected / by_chance(true) };
+    counted.map_or(expected, |counted| expected.max(counted * part))
 }
 
 /// The share of all bytes, in millionths.
 const WHOLE: f32 = 1e6;
 
-/// Puts each gram into the bucket that lets the least more text through for it.
-fn in_buckets(grams: &[(u32, &Literal, i32)]) -> Buckets {
-    /// The bytes, less their high bit, at a place of the grams of a bucket, and their share of all text.
-    #[derive(Clone, Copy, Default)]
-    struct Place {
-        bytes: u128,
-        share: f32,
-    }
-    let with = |place: Place, literal: &Literal, byte: Option<u8>| {
-        let Some(byte) = byte else { return Place { bytes: u128::MAX, share: WHOLE } };
-        forms(byte, literal.any_case).fold(place, |place, byte| match 1 << (byte & 0x7f) {
-            bit if place.bytes & bit != 0 => place,
-            bit => Place { bytes: place.bytes | bit, share: place.share + share(byte) },
-        })
-    };
-    let let_through = |places: &[Place; GRAM]| places.iter().map(|place| place.share).product::<f32>();
-    let mut buckets = [[Place::default(); GRAM]; BUCKETS];
-    // The commonest first: those that matter most find the most room.
-    let mut order: Vec<_> = grams.iter().map(|&(_, literal, offset)| (literal, offset)).collect();
-    order.sort_by(|a, b| commonness(b.0, b.1).total_cmp(&commonness(a.0, a.1)));
-    for (literal, offset) in order {
-        let grown = buckets.map(|places| {
-            let mut at = 0..GRAM;
-            places.map(|place| with(place, literal, at.next().and_then(|at| byte_of(literal, offset, at))))
+/// What it takes to verify a gram that a literal has, in places that pass a test in vain.
+const VERIFY_COST: f32 = 4.0;
+/// Grams of a literal that are weighed against each other: its rarest.
+const GRAMS_WEIGHED: usize = 5;
+
+/// The bytes, less their high bit, at a place of the grams of a bucket, their share of all text, and the common
+/// grams that have one of them there.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    bytes: u128,
+    share: f32,
+    common: GramSet,
+}
+
+impl Place {
+    fn of(literal: &Literal, byte: Option<u8>, at: usize) -> Place {
+        let bytes = byte.map_or(u128::MAX, |byte| {
+            forms(byte, literal.any_case).fold(0, |bytes, byte| bytes | 1 << (byte & 0x7f))
         });
-        let more = |bucket: &usize| let_through(&grown[*bucket]) - let_through(&buckets[*bucket]);
-        let best = (0..BUCKETS).min_by(|a, b| more(a).total_cmp(&more(b))).unwrap_or(0);
-        buckets[best] = grown[best];
+        // The commonest are counted in lower case.
+        let common =
+            common_with(byte.map(|byte| if literal.any_case { byte.to_ascii_lowercase() } else { byte }), at);
+        Place { bytes, share: share_of(bytes), common }
     }
-    let mut tables = Buckets::default();
-    for (bucket, places) in buckets.iter().enumerate() {
-        for (at, place) in places.iter().enumerate() {
-            let bytes = (0..128).filter(|byte| place.bytes >> byte & 1 != 0);
-            bytes.for_each(|byte| tables.allow(bucket, at, byte));
+
+    fn with(self, other: &Place) -> Place {
+        Place {
+            bytes: self.bytes | other.bytes,
+            share: self.share + share_of(other.bytes & !self.bytes),
+            common: std::array::from_fn(|word| self.common[word] | other.common[word]),
         }
     }
-    tables
+}
+
+/// The share of some bytes, less their high bit, of all text.
+fn share_of(mut bytes: u128) -> f32 {
+    let mut sum = 0.0;
+    while bytes != 0 {
+        sum += share(bytes.trailing_zeros() as u8);
+        bytes &= bytes - 1;
+    }
+    sum / WHOLE
+}
+
+/// Places of grams, and how much text passes there.
+#[derive(Clone, Copy, Default)]
+struct Bucket {
+    places: [Place; GRAM],
+    by_chance: f32,
+    common: GramSet,
+}
+
+impl Bucket {
+    /// With one more gram; how much more text passes then: as much as if bytes came by chance, and the common
+    /// grams, which do not.
+    fn with(&self, gram: &[Place; GRAM]) -> (Bucket, f32) {
+        let places: [Place; GRAM] = std::array::from_fn(|at| self.places[at].with(&gram[at]));
+        let by_chance = places.iter().map(|place| place.share).product::<f32>();
+        let common: GramSet =
+            std::array::from_fn(|word| places.iter().fold(u64::MAX, |set, place| set & place.common[word]));
+        let more: GramSet = std::array::from_fn(|word| common[word] & !self.common[word]);
+        (Bucket { places, by_chance, common }, by_chance - self.by_chance + common_share(&more))
+    }
+}
+
+/// Chooses a gram of each literal and a bucket for it, so that the least text passes: a gram that is rare, or
+/// that a bucket lets through anyway.
+fn in_buckets(literals: &[(Literal, Vec<u32>)]) -> (Buckets, Vec<Entry>) {
+    let mut buckets = [Bucket::default(); BUCKETS];
+    let grams_of = |literal: &Literal| {
+        let last = literal.bytes.len().saturating_sub(GRAM) as i32;
+        let mut grams: Vec<_> = (0..=last).map(|offset| (commonness(literal, offset), offset)).collect();
+        grams.sort_by(|a, b| a.0.total_cmp(&b.0));
+        grams.truncate(GRAMS_WEIGHED);
+        grams
+    };
+    let numbered = literals.iter().zip(0u32..);
+    let mut order: Vec<_> =
+        numbered.map(|((literal, _), number)| (number, literal, grams_of(literal))).collect();
+    // The commonest first: those that matter most find the most room.
+    order.sort_by(|a, b| b.2[0].0.total_cmp(&a.2[0].0));
+    let mut entries = Vec::new();
+    for (number, literal, grams) in order {
+        let mut best = (f32::INFINITY, 0, 0, Bucket::default());
+        for (commonness, offset) in grams {
+            if VERIFY_COST * commonness >= best.0 {
+                break;
+            }
+            let gram = std::array::from_fn(|at| Place::of(literal, byte_of(literal, offset, at), at));
+            for (number, bucket) in buckets.iter().enumerate() {
+                let (grown, more) = bucket.with(&gram);
+                let cost = more + VERIFY_COST * commonness;
+                if cost < best.0 {
+                    best = (cost, offset, number, grown);
+                }
+            }
+        }
+        let (_, offset, bucket, grown) = best;
+        buckets[bucket] = grown;
+        entries.push(Entry::new(number, literal, offset));
+    }
+    let mut tables = Buckets::default();
+    for (number, bucket) in buckets.iter().enumerate() {
+        for (at, place) in bucket.places.iter().enumerate() {
+            let bytes = (0..128).filter(|byte| place.bytes >> byte & 1 != 0);
+            bytes.for_each(|byte| tables.allow(number, at, byte));
+        }
+    }
+    (tables, entries)
 }
 
 /// The forms in which a byte of a literal may appear.
 fn forms(byte: u8, any_case: bool) -> impl Iterator<Item = u8> {
-    let other = if any_case { byte.to_ascii_uppercase() } else { byte };
+    let other = match byte {
+        _ if !any_case => byte,
+        byte if byte.is_ascii_lowercase() => byte.to_ascii_uppercase(),
+        byte => byte.to_ascii_lowercase(),
+    };
     std::iter::once(byte).chain((other != byte).then_some(other))
 }
 
@@ -208,17 +297,24 @@ struct RowTest {
 /// Positions that are tested are multiples of this.
 const STRIDE: usize = 2;
 
-impl RowTest {
-    fn of(grams: &[(u32, &Literal, i32)]) -> RowTest {
-        let mut test = RowTest { first: Box::new([0; ROWS]), last: Box::new([0; ROWS]) };
-        for &(number, literal, offset) in grams {
-            let row = hash::<ROWS>(Entry::new(number, literal, offset).gram, MIDDLE);
+/// Enters each literal under its rarest grams, one for every alignment.
+fn in_rows(literals: &[(Literal, Vec<u32>)]) -> (RowTest, Vec<Entry>) {
+    let mut test = RowTest { first: Box::new([0; ROWS]), last: Box::new([0; ROWS]) };
+    let mut entries = Vec::new();
+    for ((literal, _), number) in literals.iter().zip(0u32..) {
+        let first = rarest(literal, STRIDE);
+        for offset in first..first + STRIDE as i32 {
+            let entry = Entry::new(number, literal, offset);
+            let row = hash::<ROWS>(entry.gram, MIDDLE);
             test.first[row] |= byte_of(literal, offset, 0).map_or(u64::MAX, bit);
             test.last[row] |= byte_of(literal, offset, GRAM - 1).map_or(u64::MAX, bit);
+            entries.push(entry);
         }
-        test
     }
+    (test, entries)
+}
 
+impl RowTest {
     #[inline(always)]
     fn test(&self, block: &[u8; BLOCK + GRAM - 1]) -> u64 {
         let mut mask = 0;
@@ -252,6 +348,8 @@ pub struct LiteralIndex {
     test: Test,
     /// The bytes of a gram that choose its list.
     key: u32,
+    /// Which grams are anyone's: most that pass the test end here, by a branch that is hardly ever taken.
+    known: Vec<u64>,
     /// The entries of list `n` are `entries[list_starts[n]..list_starts[n + 1]]`.
     list_starts: Vec<u32>,
     entries: Vec<Entry>,
@@ -297,6 +395,7 @@ impl LiteralIndex {
         }
     }
 
+    #[inline(always)]
     fn verify(&self, bytes: &[u8], at: usize, hits: &mut Vec<Hit>) {
         let gram = match bytes.get(at..).and_then(|rest| rest.first_chunk()) {
             Some(gram) => u32::from_le_bytes(*gram),
@@ -305,6 +404,10 @@ impl LiteralIndex {
                 u32::from_le_bytes([byte(0), byte(1), byte(2), byte(3)])
             }
         };
+        let known = hash::<KNOWN_BITS>(gram, u32::MAX);
+        if self.known[known / 64] >> (known % 64) & 1 == 0 {
+            return;
+        }
         let list = hash::<LISTS>(gram, self.key);
         let entries = self.list_starts[list] as usize..self.list_starts[list + 1] as usize;
         for entry in &self.entries[entries] {

@@ -13,19 +13,24 @@ mod simd;
 
 use std::ops::Range;
 
-use crate::rules::{Rule, Trigger};
+use crate::decode;
+use crate::rules::gate::Gate;
+use crate::rules::{Literal, Rule, Shape, Trigger};
 
 pub use shapes::{LONG_WORD_MIN, WORD_MAX};
 
 /// A trigger of a rule at a place in the chunk.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Hit {
-    /// Index of the rule.
+    /// Index of the rule, or [`DECODE`].
     pub rule: u32,
     pub at: usize,
     /// Bytes that a match must contain from `at` on.
     pub len: u32,
 }
+
+/// In place of a rule: something that may be decoded.
+pub const DECODE: u32 = u32::MAX;
 
 /// A segment's bounds are multiples of this, except for the end of the last.
 pub const SEGMENT_ALIGN: usize = 64;
@@ -36,7 +41,7 @@ pub struct Prefilter {
 }
 
 impl Prefilter {
-    /// For those of the rules that are `wanted`.
+    /// For those of the rules that are `wanted`, and for what may be decoded.
     pub fn new(rules: &[Rule], wanted: impl Fn(&Rule) -> bool) -> Prefilter {
         let mut literals = literals::Builder::default();
         let level = simd::Level::of_machine();
@@ -47,6 +52,10 @@ impl Prefilter {
                 Trigger::Shape(shape) => shapes.add(*shape, index, &rule.gate),
             }
         }
+        for trigger in decode::TRIGGERS {
+            literals.add(&Literal { bytes: trigger.as_bytes().to_vec(), any_case: true }, DECODE);
+        }
+        shapes.add(Shape::WordDigits { min: 0, len: LONG_WORD_MIN as u8 }, DECODE, &Gate::open());
         Prefilter { literals: literals.build(level), shapes }
     }
 

@@ -1,6 +1,8 @@
-//! How common each byte is in text, by which grams are chosen and put into buckets. Measured: the table is what
-//! `examples/byte_shares.rs` prints for a large tree of source text. Another table changes how many places are
-//! verified in vain, never a hit.
+//! How common each byte and each gram is in text, by which grams are chosen and put into buckets. Measured: the
+//! tables are what `examples/byte_shares.rs` and `examples/gram_shares.rs` print for large trees of source text.
+//! Other tables change how many places are verified in vain, never a hit.
+
+use std::sync::LazyLock;
 
 /// In millionths, of bytes less their high bit.
 const SHARES: [u32; 128] = [
@@ -16,4 +18,81 @@ const SHARES: [u32; 128] = [
 /// The share of a byte, in millionths; never nothing, so that a byte that was not seen is told from none.
 pub fn share(byte: u8) -> f32 {
     (SHARES[usize::from(byte & 0x7f)] + 1) as f32
+}
+
+/// The common grams in order, in lower case, with their share as a power of one half.
+static GRAMS: LazyLock<Vec<([u8; 4], i32)>> = LazyLock::new(|| {
+    let lines = include_str!("grams.txt").lines().filter_map(|line| line.split_once(' '));
+    let grams = lines.flat_map(|(power, grams)| {
+        let power = power.parse().unwrap_or(0);
+        let space = |byte: u8| if byte == b'S' { b' ' } else { byte };
+        grams.as_bytes().as_chunks().0.iter().map(move |gram: &[u8; 4]| (gram.map(space), power))
+    });
+    let mut grams: Vec<_> = grams.collect();
+    grams.sort();
+    grams
+});
+
+/// The share of a gram in any case, if it is a common one: from nothing to one.
+pub fn gram_share(gram: [u8; 4]) -> Option<f32> {
+    let gram = gram.map(|byte| byte.to_ascii_lowercase());
+    let at = GRAMS.binary_search_by_key(&gram, |&(gram, _)| gram).ok()?;
+    Some(0.5f32.powi(GRAMS[at].1))
+}
+
+/// How many of the commonest grams there are: as many as fit [`GramSet`].
+pub const COMMONEST: usize = 256;
+
+/// A set of the commonest grams, by their number.
+pub type GramSet = [u64; COMMONEST / 64];
+
+/// The commonest grams with their share.
+static COMMON: LazyLock<Vec<([u8; 4], f32)>> = LazyLock::new(|| {
+    let mut grams: Vec<_> = GRAMS.iter().collect();
+    grams.sort_by_key(|&&(_, power)| power);
+    grams.truncate(COMMONEST);
+    grams.into_iter().map(|&(gram, power)| (gram, 0.5f32.powi(power))).collect()
+});
+
+/// By place and byte, the commonest grams that have it there.
+static COMMON_WITH: LazyLock<Box<[[GramSet; 128]; 4]>> = LazyLock::new(|| {
+    let mut sets = Box::new([[GramSet::default(); 128]; 4]);
+    for (number, (gram, _)) in COMMON.iter().enumerate() {
+        for (at, byte) in gram.iter().enumerate() {
+            sets[at][usize::from(byte & 0x7f)][number / 64] |= 1 << (number % 64);
+        }
+    }
+    sets
+});
+
+/// The commonest grams that have `byte` at place `at`; all of them if it is left open.
+pub fn common_with(byte: Option<u8>, at: usize) -> GramSet {
+    byte.map_or([u64::MAX; COMMONEST / 64], |byte| COMMON_WITH[at][usize::from(byte & 0x7f)])
+}
+
+/// The share of some of the commonest grams.
+pub fn common_share(set: &GramSet) -> f32 {
+    let mut sum = 0.0;
+    for (word, &bits) in set.iter().enumerate() {
+        let mut bits = bits;
+        while bits != 0 {
+            sum += COMMON.get(64 * word + bits.trailing_zeros() as usize).map_or(0.0, |&(_, share)| share);
+            bits &= bits - 1;
+        }
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn common_grams_are_known_as_such() {
+        assert!(gram_share(*b"tion") > gram_share(*b"user") && gram_share(*b"user").is_some());
+        assert_eq!(gram_share(*b"Name"), gram_share(*b"name"));
+        assert!(gram_share(*b" the").is_some());
+        assert_eq!(gram_share(*b"qzxj"), None);
+        assert!(GRAMS.windows(2).all(|pair| pair[0].0 < pair[1].0), "each once");
+    }
 }

@@ -176,7 +176,7 @@ pub struct Buckets {
 
 /// Bytes of a gram.
 pub const GRAM: usize = 4;
-pub const BUCKETS: usize = 32;
+pub const BUCKETS: usize = 48;
 
 impl Default for Buckets {
     fn default() -> Buckets {

@@ -5,8 +5,6 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::*;
-use crate::rules::gate::Gate;
-use crate::rules::{Literal, Shape};
 
 fn hits(find: impl FnOnce(&mut Vec<Hit>)) -> BTreeSet<(u32, usize)> {
     let mut found = Vec::new();

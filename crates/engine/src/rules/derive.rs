@@ -13,6 +13,8 @@ const SET_MAX: usize = 48;
 const CLASS_MAX: usize = 8;
 /// Bytes of a derived literal, at most; the rest would only be compared again by the regex.
 const LITERAL_MAX: usize = 32;
+/// Bytes of what is written out as literals, at most: longer parts of a regex are hardly ever few strings.
+const EXACT_MAX: usize = 128;
 /// Bytes that a literal needs to be worth looking for.
 pub const LITERAL_MIN: usize = 3;
 
@@ -32,6 +34,12 @@ impl Required {
 /// The rarest set of literals that every match has one of, each at least [`LITERAL_MIN`] bytes long.
 pub fn rarest(hir: &Hir) -> Option<Required> {
     required(hir).into_iter().filter(long_enough).max_by_key(Required::rarity)
+}
+
+/// The same of those that stand at a fixed place in every match.
+pub fn rarest_placed(hir: &Hir) -> Option<Required> {
+    let placed = |set: &Required| set.lead.min == set.lead.max && long_enough(set);
+    required(hir).into_iter().filter(placed).max_by_key(Required::rarity)
 }
 
 fn long_enough(set: &Required) -> bool {
@@ -86,7 +94,7 @@ fn lead_and_end(hir: &Hir, wanted: fn(u8) -> bool) -> (Lead, bool) {
             None => (whole(), false),
         },
         HirKind::Class(class) => {
-            let bytes = class_bytes(class);
+            let bytes = class_bytes(class, 256);
             let all = bytes.as_ref().is_some_and(|bytes| bytes.iter().all(|&byte| wanted(byte)));
             let none = bytes.as_ref().is_some_and(|bytes| !bytes.iter().any(|&byte| wanted(byte)));
             match (all, none) {
@@ -159,12 +167,12 @@ pub fn longest_run(hir: &Hir, wanted: fn(u8) -> bool) -> usize {
 }
 
 /// Whether whatever `hir` matches consists of such bytes.
-fn only(hir: &Hir, wanted: fn(u8) -> bool) -> bool {
+pub fn only(hir: &Hir, wanted: fn(u8) -> bool) -> bool {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => true,
         HirKind::Literal(literal) => literal.0.iter().all(|&byte| wanted(byte)),
         HirKind::Class(class) => {
-            class_bytes(class).is_some_and(|bytes| bytes.iter().all(|&byte| wanted(byte)))
+            class_bytes(class, 256).is_some_and(|bytes| bytes.iter().all(|&byte| wanted(byte)))
         }
         kind => kind.subs().iter().all(|sub| only(sub, wanted)),
     }
@@ -243,8 +251,11 @@ fn required_of_branches(branches: &[Hir]) -> Option<Required> {
     (union.literals.len() <= SET_MAX).then_some(union)
 }
 
-/// All strings that `hir` matches, if they are few.
+/// All strings that `hir` matches, if they are few and short.
 fn exact(hir: &Hir) -> Option<Vec<Literal>> {
+    if hir.properties().maximum_len().is_none_or(|len| len > EXACT_MAX) {
+        return None;
+    }
     let mut literals = match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => vec![Literal { bytes: Vec::new(), any_case: false }],
         HirKind::Literal(literal) => vec![Literal { bytes: literal.0.to_vec(), any_case: false }],
@@ -285,23 +296,28 @@ fn exact(hir: &Hir) -> Option<Vec<Literal>> {
 }
 
 fn exact_class(class: &Class) -> Option<Vec<Literal>> {
-    let bytes = class_bytes(class)?;
+    let bytes = class_bytes(class, CLASS_MAX)?;
     if let [upper, lower] = bytes[..]
         && lower.is_ascii_lowercase()
         && upper == lower.to_ascii_uppercase()
     {
         return Some(vec![Literal { bytes: vec![lower], any_case: true }]);
     }
-    (bytes.len() <= CLASS_MAX)
-        .then(|| bytes.iter().map(|&byte| Literal { bytes: vec![byte], any_case: false }).collect())
+    Some(bytes.iter().map(|&byte| Literal { bytes: vec![byte], any_case: false }).collect())
 }
 
-/// The members of a class, if they are all single bytes.
-fn class_bytes(class: &Class) -> Option<Vec<u8>> {
+/// The members of a class, if they are all single bytes and at most `max`.
+fn class_bytes(class: &Class, max: usize) -> Option<Vec<u8>> {
+    let unicode;
     let bytes = match class {
-        Class::Bytes(class) => class.clone(),
-        Class::Unicode(class) => class.to_byte_class()?,
+        Class::Bytes(class) => class,
+        Class::Unicode(class) => {
+            unicode = class.to_byte_class()?;
+            &unicode
+        }
     };
+    let count = bytes.iter().map(|range| range.len()).sum::<usize>();
+    (count <= max).then_some(())?;
     Some(bytes.iter().flat_map(|range| range.start()..=range.end()).collect())
 }
 

@@ -286,6 +286,13 @@ impl Around {
     }
 }
 
+/// Whether what stands before whatever follows `parts` in a match is no part of a word.
+pub fn ends_apart(parts: &[Hir]) -> bool {
+    let mut last = ByteSet::EMPTY;
+    _ = parts.iter().rev().all(|part| last_bytes(part, &mut last));
+    last.and(ByteSet::of(is_word)).is_empty()
+}
+
 /// Adds the bytes that a match of `hir` may end with; true if it may be empty.
 fn last_bytes(hir: &Hir, set: &mut ByteSet) -> bool {
     match hir.kind() {

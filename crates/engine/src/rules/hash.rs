@@ -1,8 +1,13 @@
-//! The content hash of a rule set: over the meaning of every rule, each field length-prefixed, so that
-//! two sets share a hash only if they find and say the same.
+//! The content hash of a rule set: over the meaning of every rule and allow, each field length-prefixed, so that
+//! two sets share a hash only if they find and say the same. The classification compiled in is left out: it changes
+//! nothing that is found, and what was scanned need not be scanned again for a new one.
 
-use domesday_model::RuleSetHash;
+use std::sync::Arc;
 
+use domesday_model::{RuleSetHash, Sensitivity};
+
+use super::allow::{Allow, Target};
+use super::classification::OwnClass;
 use super::{Rule, Shape, Trigger, Validator};
 
 struct Canonical(blake3::Hasher);
@@ -25,13 +30,40 @@ impl Canonical {
     }
 }
 
-/// `rules` in order of their ids.
-pub fn of(rules: &[Rule]) -> RuleSetHash {
+/// `rules` and `unselected` in order of their ids. What was not selected counts because ignore comments may name it.
+pub fn of(rules: &[Rule], unselected: &[Arc<str>], allows: &[Allow]) -> RuleSetHash {
     let mut out = Canonical(blake3::Hasher::new());
+    out.number(rules.len() as u64);
     rules.iter().for_each(|rule| add(&mut out, rule));
+    out.list(&unselected.iter().map(|id| id.as_bytes()).collect::<Vec<_>>());
+    let mut hashes: Vec<_> = allows.iter().map(of_allow).collect();
+    hashes.sort_unstable();
+    hashes.dedup();
+    out.list(&hashes);
     let mut hash = [0; 16];
     hash.copy_from_slice(&out.0.finalize().as_bytes()[..16]);
     RuleSetHash(hash)
+}
+
+fn of_allow(allow: &Allow) -> [u8; 32] {
+    let mut out = Canonical(blake3::Hasher::new());
+    let sorted = |mut texts: Vec<String>| {
+        texts.sort();
+        texts
+    };
+    out.list(&sorted(allow.rules.list.iter().map(ToString::to_string).collect()));
+    out.list(&allow.values.iter().collect::<Vec<_>>());
+    out.list(&sorted(allow.regexes.texts().to_vec()));
+    out.number(match allow.target {
+        Target::Value => 0,
+        Target::Match => 1,
+        Target::Line => 2,
+    });
+    out.list(&sorted(allow.stopwords.texts().to_vec()));
+    out.list(&sorted(allow.paths.texts().to_vec()));
+    out.list(&allow.fingerprints.iter().collect::<Vec<_>>());
+    out.number(allow.all.into());
+    out.0.finalize().into()
 }
 
 fn add(out: &mut Canonical, rule: &Rule) {
@@ -41,6 +73,9 @@ fn add(out: &mut Canonical, rule: &Rule) {
     out.bytes(rule.regex.as_bytes());
     out.number(rule.score.0.into());
     out.bytes(rule.min_level.as_str().as_bytes());
+    out.number(rule.low_in_code.into());
+    out.number(rule.value_groups.start as u64);
+    out.number(rule.value_groups.end as u64);
     out.number(rule.lead.min as u64);
     out.number(rule.lead.max as u64);
     match &rule.trigger {
@@ -73,8 +108,8 @@ fn add(out: &mut Canonical, rule: &Rule) {
                 out.bytes(b"entropy:");
                 out.number(min.to_bits());
             }
-            Validator::Stopwords { words } => {
-                out.bytes(b"stopwords:");
+            Validator::Stopwords { words, everyday } => {
+                out.bytes(if *everyday { b"stopwords:" } else { b"placeholders:" });
                 out.list(words);
             }
             Validator::Distinct { min } => {
@@ -92,10 +127,18 @@ fn add(out: &mut Canonical, rule: &Rule) {
             out.number(context.boost.into());
             out.number(context.within as u64);
             out.number(context.required.into());
+            out.number(context.anywhere.into());
         }
     }
+    out.list(rule.path.texts());
     out.list(&rule.tags);
     out.list(&rule.regions);
     out.list(&rule.positive);
     out.list(&rule.negative);
+    let OwnClass { sensitivity, regulations } = &rule.own_class;
+    out.bytes(sensitivity.map_or("", Sensitivity::as_str).as_bytes());
+    match regulations {
+        None => out.number(u64::MAX),
+        Some(names) => out.list(&names.iter().map(|name| name.as_str()).collect::<Vec<_>>()),
+    }
 }

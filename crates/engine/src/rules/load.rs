@@ -1,18 +1,19 @@
 //! From TOML to checked rules: what each field means, and what is refused with which remedy.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use domesday_model::{Level, Score};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::classification;
 use super::derive::{self, LITERAL_MIN};
-use super::error::RuleErrors;
 use super::gate::{Gate, Start};
 use super::pattern::{self, Pattern};
+use super::provider;
+use super::search::Patterns;
 use super::toml_reader::{Fields, Problems};
-use super::{Context, Lead, Literal, Rule, RuleSource, Shape, Trigger, Validator};
+use super::{Context, Lead, Literal, Rule, Shape, Trigger, Validator};
 use crate::prefilter::{LONG_WORD_MIN, WORD_MAX};
 use crate::validators;
 use crate::{CONTEXT_MAX, MAX_MATCH_LEN};
@@ -34,73 +35,12 @@ const SHORT_WORD_DIGITS_MIN: u8 = 4;
 /// Colons that a hexadecimal shape may ask for.
 const COLONS_RANGE: std::ops::RangeInclusive<i64> = 2..=16;
 
-/// All rules of all files in order of their ids, or every problem of every file.
-pub fn load(sources: &[RuleSource]) -> Result<Vec<Rule>, RuleErrors> {
-    let mut errors = Vec::new();
-    let mut rules: Vec<Rule> = Vec::new();
-    let mut seen: HashMap<Arc<str>, String> = HashMap::new();
-    for source in sources {
-        let mut problems = Problems::new(&source.name, &source.text);
-        let (document, syntax_errors) = DeTable::parse_recoverable(&source.text);
-        for error in &syntax_errors {
-            let at = error.span().map_or(0, |span| span.start);
-            problems.add(None, at, format!("not valid TOML: {}", error.message()));
-        }
-        if syntax_errors.is_empty() {
-            for (rule, at) in read_file(document.get_ref(), &mut problems) {
-                if let Some(first) = seen.get(&rule.id) {
-                    problems.add(
-                        Some(&rule.id),
-                        at,
-                        format!("the id is taken by a rule of {first}: choose another"),
-                    );
-                    continue;
-                }
-                seen.insert(rule.id.clone(), source.name.clone());
-                rules.push(Rule { family: source.name.as_str().into(), ..rule });
-            }
-        }
-        problems.found.sort_by_key(|error| error.line);
-        errors.append(&mut problems.found);
-    }
-    if !errors.is_empty() {
-        return Err(RuleErrors(errors));
-    }
-    rules.sort_by(|a, b| a.id.cmp(&b.id));
-    Ok(rules)
-}
-
-fn read_file(document: &DeTable<'_>, problems: &mut Problems<'_>) -> Vec<(Rule, usize)> {
-    let mut rules = Vec::new();
-    for (key, value) in document {
-        let entries = match (key.get_ref().as_ref(), value.get_ref()) {
-            ("rule", DeValue::Array(entries)) => entries,
-            ("rule", _) => {
-                problems.add(None, value.span().start, "`rule` is not a list: write `[[rule]]`");
-                continue;
-            }
-            (name, _) => {
-                problems.add(
-                    None,
-                    key.span().start,
-                    format!("unknown field `{name}`: a file holds `[[rule]]` only"),
-                );
-                continue;
-            }
-        };
-        for entry in entries.iter() {
-            match entry.get_ref() {
-                DeValue::Table(table) => {
-                    rules.extend(read_rule(table, entry, problems).map(|rule| (rule, entry.span().start)));
-                }
-                _ => problems.add(None, entry.span().start, "`rule` is not a table: write `[[rule]]`"),
-            }
-        }
-    }
-    rules
-}
-
-fn read_rule(table: &DeTable<'_>, entry: &Spanned<DeValue<'_>>, problems: &mut Problems<'_>) -> Option<Rule> {
+/// One `[[rule]]`, or nothing if something about it is wrong.
+pub fn read_rule(
+    table: &DeTable<'_>,
+    entry: &Spanned<DeValue<'_>>,
+    problems: &mut Problems<'_>,
+) -> Option<Rule> {
     let before = problems.found.len();
     let id = table.get("id").and_then(|id| id.get_ref().as_str()).map(str::to_owned);
     let mut fields = Fields::new(table, entry.span(), id, problems);
@@ -119,49 +59,75 @@ fn read_rule(table: &DeTable<'_>, entry: &Spanned<DeValue<'_>>, problems: &mut P
             None
         }
     });
-    let regex = fields.required_text("regex");
-    let pattern = regex.and_then(|(regex, at)| match pattern::parse(regex) {
-        Ok(pattern) => Some((pattern, at)),
-        Err(reason) => {
-            fields.complain(at, reason);
-            None
-        }
-    });
-    let trigger = read_trigger(&mut fields, pattern.as_ref().map(|(pattern, at)| (pattern, *at)));
+    let regex = read_regex(&mut fields);
+    let trigger = read_trigger(&mut fields, regex.as_ref().map(|(_, pattern, at)| (pattern, *at)));
     let score = fields.number("score", 0..=100).unwrap_or(DEFAULT_SCORE);
     let validators = read_validators(&mut fields);
     let context = read_context(&mut fields);
+    let path = read_path(&mut fields);
     let tags = fields.texts("tags");
     let regions = fields.texts("regions");
     let positive = read_examples(&mut fields, "positive");
     let negative = read_examples(&mut fields, "negative");
+    let low_in_code = fields.boolean("low_in_code").unwrap_or(false);
     let min_level = read_level(&mut fields);
+    let own_class = classification::read(&mut fields);
     fields.finish();
 
     if problems.found.len() > before {
         return None;
     }
-    let ((trigger, lead, gate), (pattern, _)) = (trigger?, pattern?);
+    let ((trigger, lead, gate), (regex, pattern, _)) = (trigger?, regex?);
+    let (id, category) = (id?.0, category?);
     Some(Rule {
-        id: id?.0.into(),
+        id: id.into(),
         description: description?.0.to_owned(),
-        category: category?,
+        category,
+        own_class,
         family: "".into(),
-        regex: regex?.0.to_owned(),
+        regex,
         max_len: pattern.max_len,
-        value_group: pattern.value_group,
+        value_groups: pattern.value_group.map_or(0..0, |group| group..group + 1),
         trigger,
         lead,
         gate,
         score: Score(score as u8),
         validators,
         context,
+        path,
         tags,
         regions,
         positive,
         negative,
+        low_in_code,
         min_level,
     })
+}
+
+/// The regex, written out or made of a provider's name and the form of its values, what it allows and where it
+/// stands.
+fn read_regex(fields: &mut Fields<'_, '_, '_>) -> Option<(String, Pattern, usize)> {
+    let (regex, pattern, at) = match fields.text("provider") {
+        None => {
+            let (regex, at) = fields.required_text("regex")?;
+            (regex.to_owned(), pattern::parse(regex), at)
+        }
+        Some((name, at)) => {
+            let (value, _) = fields.required_text("value")?;
+            if fields.optional("regex").is_some() {
+                fields.complain(at, "both `regex` and `provider` are given: keep one");
+                return None;
+            }
+            (provider::regex(name, value), provider::pattern(name, value), at)
+        }
+    };
+    match pattern {
+        Ok(pattern) => Some((regex, pattern, at)),
+        Err(reason) => {
+            fields.complain(at, reason);
+            None
+        }
+    }
 }
 
 fn is_kebab(id: &str) -> bool {
@@ -169,6 +135,14 @@ fn is_kebab(id: &str) -> bool {
         !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
     };
     id.split('-').all(part)
+}
+
+fn read_path(fields: &mut Fields<'_, '_, '_>) -> Patterns {
+    let Some((path, at)) = fields.text("path") else { return Patterns::default() };
+    Patterns::new(vec![path.to_owned()]).unwrap_or_else(|reason| {
+        fields.complain(at, reason);
+        Patterns::default()
+    })
 }
 
 fn read_examples(fields: &mut Fields<'_, '_, '_>, name: &'static str) -> Vec<String> {
@@ -345,7 +319,7 @@ fn read_validator(fields: &mut Fields<'_, '_, '_>, item: &Spanned<DeValue<'_>>) 
                 "distinct" => {
                     inner.number("min", 1..=256).map(|min| Validator::Distinct { min: min as usize })
                 }
-                "stopwords" => Some(Validator::Stopwords { words: inner.texts("words") }),
+                "stopwords" => Some(Validator::Stopwords { words: inner.texts("words"), everyday: true }),
                 _ => parameterless(&name).ok(),
             };
             inner.finish();
@@ -371,8 +345,8 @@ fn read_validator(fields: &mut Fields<'_, '_, '_>, item: &Spanned<DeValue<'_>>) 
 
 /// The validator of that name, or the name.
 fn parameterless(name: &str) -> Result<Validator, String> {
-    if name == "stopwords" {
-        return Ok(Validator::Stopwords { words: Vec::new() });
+    if let "stopwords" | "placeholders" = name {
+        return Ok(Validator::Stopwords { words: Vec::new(), everyday: name == "stopwords" });
     }
     let check = validators::lookup(name).ok_or_else(|| name.to_owned())?;
     Ok(Validator::Named { name: name.to_owned(), check })
@@ -393,5 +367,5 @@ fn read_context(fields: &mut Fields<'_, '_, '_>) -> Option<Context> {
         inner.complain(value.span().start, "`context` needs words, none of them empty: add `words = [...]`");
     }
     inner.finish();
-    Some(Context { words, boost, within, required })
+    Some(Context { words, boost, within, required, anywhere: false })
 }

@@ -1,32 +1,53 @@
 //! Rules: what the engine looks for, as data. This module owns their form, their checks when loaded
 //! and their content hash; it must not know how a chunk is searched.
 
+pub(crate) mod allow;
+mod classification;
 mod derive;
 mod error;
 pub(crate) mod gate;
+mod gitleaks;
 mod hash;
 mod load;
 mod pattern;
+mod provider;
 pub(crate) mod rarity;
+mod search;
+mod select;
+mod sources;
 mod toml_reader;
 
+use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use domesday_model::{Category, Level, RuleSetHash, Score};
 
+pub use classification::{Class, Ground};
 pub use error::{RuleError, RuleErrors};
+pub use search::Patterns;
 
 use crate::builtin;
 use crate::validators::Check;
+use allow::Allows;
+use classification::OwnClass;
 use gate::Gate;
+use sources::Loaded;
 
 /// One file of rules, as text: what travels with a job.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RuleSource {
     /// The file's name, for error messages and as the family of its rules.
     pub name: String,
-    /// TOML.
+    /// TOML, in our format or that of Gitleaks.
     pub text: String,
+}
+
+impl RuleSource {
+    /// The path of a file that it adds to, which is another source then, of that name.
+    pub fn base(&self) -> Option<PathBuf> {
+        gitleaks::base_of(self)
+    }
 }
 
 /// A literal whose occurrence makes a rule worth a look.
@@ -56,7 +77,7 @@ pub enum Shape {
 /// What the prefilter looks for on behalf of a rule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Trigger {
-    /// Any of these; every match contains one of them.
+    /// Any of these; every match contains one of them. None at all means that the path of an object is enough.
     Literals(Vec<Literal>),
     Shape(Shape),
 }
@@ -75,10 +96,19 @@ pub enum Validator {
     Named { name: String, check: Check },
     /// Shannon entropy of at least so many bits per byte.
     Entropy { min: f64 },
-    /// None of the words of placeholders, besides those that every secret is checked for.
-    Stopwords { words: Vec<String> },
+    /// No placeholder and none of `words`; nor everyday words alone, or else only not the name of its own field,
+    /// so that a weak password passes.
+    Stopwords { words: Vec<String>, everyday: bool },
     /// At least so many different bytes.
     Distinct { min: usize },
+}
+
+impl Validator {
+    /// Whether a value that it refuses has the form all the same, and only looks made up: letters or digits
+    /// alone are mostly a filler.
+    pub(crate) fn tells_made_up(&self) -> bool {
+        !matches!(self, Validator::Named { name, .. } if name != "mixed")
+    }
 }
 
 /// Words that make a match more likely when they stand near it.
@@ -91,6 +121,8 @@ pub struct Context {
     pub within: usize,
     /// Without a word near, the score stays low.
     pub required: bool,
+    /// A word counts as a part of others, too, and within the value.
+    pub anywhere: bool,
 }
 
 /// One rule, checked.
@@ -99,13 +131,16 @@ pub struct Rule {
     pub id: Arc<str>,
     pub description: String,
     pub category: Category,
+    /// What it says itself of how sensitive its values are.
+    pub(crate) own_class: OwnClass,
     /// The name of the file it came from.
     pub family: Arc<str>,
     pub regex: String,
-    /// No match is longer, in bytes.
+    /// No match is longer, in bytes. A regex that says so itself is of a given rule; an imported one may be without an
+    /// end if its trigger has one place, because nothing is searched beyond.
     pub max_len: usize,
-    /// Index of the capture group `value`, if there is one.
-    pub value_group: Option<usize>,
+    /// Capture groups of which the first that is not empty is the value; without any, the match is.
+    pub value_groups: Range<usize>,
     pub trigger: Trigger,
     pub lead: Lead,
     /// What a shape's place must have besides.
@@ -114,18 +149,34 @@ pub struct Rule {
     pub score: Score,
     pub validators: Vec<Validator>,
     pub context: Option<Context>,
+    /// Where it applies: to objects whose path one of these matches, or to all if there are none.
+    pub path: Patterns,
     pub tags: Vec<String>,
     pub regions: Vec<String>,
     pub positive: Vec<String>,
     pub negative: Vec<String>,
+    /// In source code and its documentation the score stays low: there its matches are contacts of authors and
+    /// constants, by the thousand.
+    pub low_in_code: bool,
     /// The level that the positive examples reach.
     pub min_level: Level,
+}
+
+impl Rule {
+    /// Whether it is about objects of certain paths, whatever is in them.
+    pub fn is_of_path_only(&self) -> bool {
+        matches!(&self.trigger, Trigger::Literals(literals) if literals.is_empty())
+    }
 }
 
 /// Rules that passed every check, in order of their ids, so that the order of files never matters.
 #[derive(Clone, Debug)]
 pub struct RuleSet {
     rules: Vec<Rule>,
+    /// Ids of rules that were not selected, in order.
+    unselected: Vec<Arc<str>>,
+    allows: Allows,
+    notes: Vec<String>,
     sources: Vec<RuleSource>,
     hash: RuleSetHash,
 }
@@ -145,12 +196,13 @@ impl RuleSet {
     /// Reads and checks every rule. Nothing is loaded unless everything is right; the error lists all
     /// that is not.
     pub fn load(sources: &[RuleSource]) -> Result<RuleSet, RuleErrors> {
-        let rules = load::load(sources)?;
-        let hash = hash::of(&rules);
-        Ok(RuleSet { rules, sources: sources.to_vec(), hash })
+        let Loaded { rules, unselected, allows, notes } = sources::load(sources)?;
+        let hash = hash::of(&rules, &unselected, &allows);
+        let allows = Allows::new(allows, &rules);
+        Ok(RuleSet { rules, unselected, allows, notes, sources: sources.to_vec(), hash })
     }
 
-    /// Over what the rules say, whatever the comments, the layout and the order of files.
+    /// Over what the rules and allows say, whatever the comments, the layout and the order of files.
     pub fn hash(&self) -> RuleSetHash {
         self.hash
     }
@@ -160,8 +212,42 @@ impl RuleSet {
         &self.sources
     }
 
+    /// Those that are selected.
     pub fn rules(&self) -> &[Rule] {
         &self.rules
+    }
+
+    /// Whether there is such a rule, be it selected or not.
+    pub fn knows(&self, id: &str) -> bool {
+        self.get(id).is_some() || self.unselected.binary_search_by(|known| (**known).cmp(id)).is_ok()
+    }
+
+    /// What the sources say that could not be honoured, each with its file, line and reason.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    pub(crate) fn allows(&self) -> &Allows {
+        &self.allows
+    }
+
+    /// Whether fingerprints are to be asked about at all.
+    pub fn allows_by_fingerprint(&self) -> bool {
+        self.allows.by_fingerprint()
+    }
+
+    /// Whether a value with this fingerprint, found by the rule of index `rule` in an object of this path, is not
+    /// reported.
+    pub fn allows_fingerprint(&self, rule: u32, fingerprint: &[u8; 16], path: &[u8]) -> bool {
+        self.allows.fingerprint(rule, fingerprint, path)
+    }
+
+    /// Whether nothing that this rule finds in an object of this path is reported. For whoever learns an object's
+    /// path only after the scan: a scan that knows it has asked already.
+    pub fn allows_path(&self, rule: &str, path: &[u8]) -> bool {
+        self.rules
+            .binary_search_by(|known| (*known.id).cmp(rule))
+            .is_ok_and(|at| self.allows.path_for(at as u32, path))
     }
 
     /// The same rules, each changed.

@@ -10,12 +10,13 @@ use crate::MAX_MATCH_LEN;
 const VALUE_GROUP: &str = "value";
 
 /// Parts of a regex with its repetitions written out, at most, so that compiling it is quick and cannot fail.
-const EXPANDED_MAX: usize = 200_000;
+pub const EXPANDED_MAX: usize = 200_000;
 
 /// A regex that may be used.
 pub struct Pattern {
     pub hir: Hir,
     pub max_len: usize,
+    /// The index of the group that holds the value, if there is one.
     pub value_group: Option<usize>,
 }
 
@@ -51,15 +52,20 @@ pub fn parse(regex: &str) -> Result<Pattern, String> {
     Ok(Pattern { value_group: value_group(&hir), max_len, hir })
 }
 
+/// Whether a regex that parses can be compiled quickly, however long its matches may be.
+pub fn is_small(regex: &str) -> bool {
+    read(regex).is_ok_and(|hir| expanded_size(&hir) <= EXPANDED_MAX)
+}
+
 /// The last line of a parser's message, which is drawn over several, holds the reason.
-fn one_line(error: &regex_syntax::Error) -> String {
+pub fn one_line(error: &regex_syntax::Error) -> String {
     let message = error.to_string();
     let last = message.lines().last().unwrap_or_default();
     last.trim_start_matches("error: ").to_owned()
 }
 
 /// About how many parts an automaton of `hir` has.
-fn expanded_size(hir: &Hir) -> usize {
+pub fn expanded_size(hir: &Hir) -> usize {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => 1,
         HirKind::Literal(literal) => literal.0.len(),

@@ -39,7 +39,7 @@ fn check(text: &str, expected: &[&str]) {
 fn a_good_rule_is_read_with_its_defaults() {
     let set = load(GOOD).unwrap();
     let rule = set.get("acme-token").unwrap();
-    assert_eq!((rule.max_len, rule.value_group, rule.score.0), (25, Some(1), 60));
+    assert_eq!((rule.max_len, rule.value_groups.clone(), rule.score.0), (25, 1..2, 60));
     assert_eq!(&*rule.family, "my.toml");
     assert_eq!(rule.min_level, Level::Medium);
     let acme = Literal { bytes: b"acme_".to_vec(), any_case: false };

@@ -59,6 +59,11 @@ impl<'t, 'p, 'a> Fields<'t, 'p, 'a> {
         self.span.start
     }
 
+    /// Where a field's value begins, if it is given.
+    pub fn place(&self, name: &str) -> Option<usize> {
+        self.table.get(name).map(|value| value.span().start)
+    }
+
     pub fn optional(&mut self, name: &'static str) -> Option<&'t Spanned<DeValue<'t>>> {
         self.known.push(name);
         self.table.get(name)
@@ -123,11 +128,16 @@ impl<'t, 'p, 'a> Fields<'t, 'p, 'a> {
 
     /// A list of strings, empty when absent.
     pub fn texts(&mut self, name: &'static str) -> Vec<String> {
+        self.texts_at(name).0
+    }
+
+    /// The same, and where it is written.
+    pub fn texts_at(&mut self, name: &'static str) -> (Vec<String>, usize) {
         let read = |value: &DeValue<'_>| {
             let strings = value.as_array()?.iter().map(|item| item.get_ref().as_str().map(str::to_owned));
             strings.collect::<Option<Vec<_>>>()
         };
-        self.typed(name, "a list of strings", read).map(|(value, _)| value).unwrap_or_default()
+        self.typed(name, "a list of strings", read).unwrap_or_default()
     }
 
     /// Complains about every field that nobody asked for.

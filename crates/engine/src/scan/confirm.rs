@@ -3,7 +3,8 @@
 //! A rule's match for a trigger is, of the successive matches from the earliest start that the trigger
 //! allows, the first that contains it. That is a function of the bytes around the trigger alone, so it is
 //! the same in every chunk. Where triggers are dense their windows overlap; what the last search told is
-//! kept, so that the starts of a window are searched once. That saves work and never changes an answer.
+//! kept, so that the starts of a window are searched once, and more than one window at a time. That saves work
+//! and never changes an answer.
 
 use std::sync::OnceLock;
 
@@ -17,12 +18,24 @@ use crate::rules::{Rule, compile_hir};
 /// Bytes that the lazily built automaton of one rule may take per thread.
 const REGEX_CACHE_BYTES: usize = 256 * 1024;
 
-/// A confirmed value.
+/// Starts beyond a window that are searched with it, at most.
+const AHEAD_MAX: usize = 64 * 1024;
+
+/// A confirmed value and the match it is part of; in order of values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Found {
     pub start: usize,
     pub end: usize,
     pub rule: u32,
+    pub match_start: usize,
+    pub match_end: usize,
+}
+
+impl Found {
+    /// Two matches may be of the same value: it counts once.
+    pub fn same_value(&mut self, other: &mut Found) -> bool {
+        (self.start, self.end, self.rule) == (other.start, other.end, other.rule)
+    }
 }
 
 /// One thread's working memory for regexes.
@@ -58,6 +71,8 @@ struct Known {
     to: usize,
     /// where this one starts, if there is one: its end.
     end: Option<usize>,
+    /// Starts beyond the window that were searched with it.
+    ahead: usize,
 }
 
 impl Confirmer {
@@ -87,7 +102,8 @@ impl Confirmer {
             let Some((start, end)) = search.match_for(hit) else { continue };
             let last = found.last().copied();
             let value = search.value(start, end, slots);
-            let value = Found { start: value.0, end: value.1, rule: index };
+            let value =
+                Found { start: value.0, end: value.1, rule: index, match_start: start, match_end: end };
             if value.end > value.start && last != Some(value) {
                 found.push(value);
             }
@@ -96,8 +112,10 @@ impl Confirmer {
 }
 
 fn compile(rule: &Rule) -> Regex {
+    // Where the trigger tells the start of a match, nothing is searched for: it would not pay to prepare that.
     let config = Regex::config()
         .utf8_empty(false)
+        .auto_prefilter(rule.lead.min < rule.lead.max)
         .nfa_size_limit(None)
         .hybrid_cache_capacity(REGEX_CACHE_BYTES)
         .pool_capacity(1);
@@ -150,13 +168,18 @@ impl Search<'_> {
         if search_from > last {
             return None;
         }
-        let found = self.run(search_from, last, Anchored::No).filter(|&(start, _)| start <= last);
-        let known_from = if search_from == from { from } else { self.known.map_or(from, |known| known.from) };
+        let (known_from, ahead) = match self.known {
+            // Triggers are dense: the next windows are searched along with this one, ever more of them.
+            Some(known) if search_from != from => (known.from, (2 * known.ahead).clamp(1, AHEAD_MAX)),
+            _ => (from, 0),
+        };
+        let far = last + ahead;
+        let found = self.run(search_from, far, Anchored::No).filter(|&(start, _)| start <= far);
         self.known = Some(match found {
-            Some((start, end)) => Known { from: known_from, to: start, end: Some(end) },
-            None => Known { from: known_from, to: last + 1, end: None },
+            Some((start, end)) => Known { from: known_from, to: start, end: Some(end), ahead },
+            None => Known { from: known_from, to: far + 1, end: None, ahead: ahead.max(self.rule.max_len) },
         });
-        found
+        found.filter(|&(start, _)| start <= last)
     }
 
     /// A match that starts at or before `last` has all the room it can take; a later one may be cut short,
@@ -169,17 +192,20 @@ impl Search<'_> {
         Some((found.start(), found.end()))
     }
 
-    /// The span of the group `value` in the match `start..end`, or else the match.
+    /// The span of the value in the match `start..end`.
     fn value(&mut self, start: usize, end: usize, slots: &mut Vec<Option<NonMaxUsize>>) -> (usize, usize) {
-        let Some(group) = self.rule.value_group else { return (start, end) };
+        let mut groups = self.rule.value_groups.clone();
+        if groups.is_empty() {
+            return (start, end);
+        }
         slots.clear();
-        slots.resize(2 * (group + 1), None);
+        slots.resize(2 * groups.end, None);
         let room = (start + self.rule.max_len).min(self.bytes.len());
         let input = Input::new(self.bytes).span(start..room).anchored(Anchored::Yes);
         self.regex.search_slots_with(self.cache, &input, slots);
-        match (slots[2 * group], slots[2 * group + 1]) {
-            (Some(from), Some(to)) => (from.get(), to.get()),
-            _ => (start, end),
-        }
+        let span = |group: usize| Some((slots[2 * group]?.get(), slots[2 * group + 1]?.get()));
+        let first = groups.start;
+        let filled = groups.find_map(|group| span(group).filter(|(from, to)| from < to));
+        filled.or_else(|| span(first)).unwrap_or((start, end))
     }
 }

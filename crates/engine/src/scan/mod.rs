@@ -3,25 +3,34 @@
 //! next: what a match is depends on the bytes near it alone.
 
 mod confirm;
+mod explain;
 mod resolve;
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use domesday_model::Score;
+use domesday_model::{Category, Score};
 
-use crate::prefilter::{Hit, Prefilter, SEGMENT_ALIGN};
-use crate::rules::RuleSet;
-use crate::scoring::{self, Evidences};
+use crate::decode::{self, Layer};
+use crate::prefilter::{DECODE, Hit, Prefilter, SEGMENT_ALIGN};
+use crate::rules::allow::{Covered, LINE_LOOK, Seen};
+use crate::rules::{Rule, RuleSet};
+use crate::scoring::{self, Evidence, Evidences, PathKind, Weight};
 use crate::{LOOKAHEAD, LOOKBEHIND, MARGIN, MAX_MATCH_LEN};
 use confirm::{Confirmer, RegexCaches};
+use explain::Watch;
+use resolve::Kind;
+
+pub use explain::{Explained, Verdict};
 
 /// Bytes of a chunk whose triggers are gathered before they are confirmed, so that the hits of a hostile
 /// chunk stay few.
 const SEGMENT: usize = 256 * 1024;
 
 const _: () = assert!(SEGMENT.is_multiple_of(SEGMENT_ALIGN));
-const _: () = assert!(scoring::IGNORE_LOOK <= MARGIN && crate::CONTEXT_MAX <= MARGIN);
+const _: () = assert!(decode::ENCODED_MAX + decode::NAME_MAX + MAX_MATCH_LEN <= LOOKBEHIND);
+const _: () = assert!(decode::ENCODED_MAX + MAX_MATCH_LEN <= LOOKAHEAD);
+const _: () = assert!(scoring::IGNORE_LOOK <= MARGIN && LINE_LOOK <= MARGIN && crate::CONTEXT_MAX <= MARGIN);
 
 /// A piece of an object to scan.
 #[derive(Clone, Debug)]
@@ -51,6 +60,30 @@ pub struct Match {
     pub span: Range<usize>,
     pub score: Score,
     pub reasons: Evidences,
+    /// If the span is encoded: how, and what it says.
+    pub decoded: Option<Box<Decoded>>,
+    /// Not reported because of what the value is, and others on the same bytes neither: so it goes when it has
+    /// displaced them.
+    pub(crate) allowed: bool,
+}
+
+impl Match {
+    /// The value, without its encodings; `bytes` are the chunk's.
+    pub fn value<'m>(&'m self, bytes: &'m [u8]) -> &'m [u8] {
+        match &self.decoded {
+            Some(decoded) => &decoded.value,
+            None => &bytes[self.span.clone()],
+        }
+    }
+}
+
+/// What an encoded span says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Decoded {
+    /// The encodings, outermost first, such as `base64`.
+    pub chain: Vec<&'static str>,
+    /// The value, without them.
+    pub value: Vec<u8>,
 }
 
 /// Buffers and regex caches of one thread, reused from chunk to chunk. Bounded by the rule set and
@@ -86,25 +119,53 @@ pub struct Scanner {
     id: u64,
     rules: Arc<RuleSet>,
     floor: Score,
-    prefilter: Prefilter,
+    /// How specific each rule is.
+    kinds: Vec<Kind>,
+    /// For objects of source code, where some rules have nothing to say from `floor` on, and for all others.
+    in_code: OnceLock<Prefilter>,
+    elsewhere: OnceLock<Prefilter>,
     confirmer: Confirmer,
+    /// Rules that are about the path of an object alone.
+    path_rules: Vec<u32>,
+}
+
+/// Tag of the rules that know a secret by a name beside it.
+const GENERIC: &str = "generic";
+/// Tags of rules that know a secret by where it stands, if they have no other.
+const PLACES: &[&str] = &["code", "command-line", "configuration", "credential-file", "header", "url"];
+
+fn kind(rule: &Rule) -> Kind {
+    let tags = || rule.tags.iter().map(String::as_str);
+    let by_place = !rule.tags.is_empty() && tags().all(|tag| PLACES.contains(&tag));
+    match rule.category {
+        Category::Secret if by_place || tags().any(|tag| tag == GENERIC) => Kind::Secret,
+        Category::Secret => Kind::OwnForm,
+        _ => Kind::Other,
+    }
 }
 
 impl Scanner {
-    /// Quick: regexes are compiled when first needed.
+    /// Quick: regexes are compiled, and triggers prepared, when first needed.
     pub fn new(rules: Arc<RuleSet>) -> Scanner {
         Scanner::with_floor(rules, Score(0))
     }
 
     /// Reports only matches that score at least `floor`, and drops the others as early as it can. The matches
-    /// that are left are the same as without: only a match that scores as much displaces another.
+    /// that are left are the same as without: what may displace another in spite of its score is kept until then.
     pub fn with_floor(rules: Arc<RuleSet>, floor: Score) -> Scanner {
         use std::sync::atomic::{AtomicU64, Ordering};
         static NEXT_ID: AtomicU64 = AtomicU64::new(1);
         Scanner {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
-            prefilter: Prefilter::new(rules.rules(), |rule| scoring::highest(rule) >= floor),
+            kinds: rules.rules().iter().map(kind).collect(),
+            in_code: OnceLock::new(),
+            elsewhere: OnceLock::new(),
             confirmer: Confirmer::new(rules.rules().len()),
+            path_rules: (0..)
+                .zip(rules.rules())
+                .filter(|(_, rule)| rule.is_of_path_only())
+                .map(|(i, _)| i)
+                .collect(),
             rules,
             floor,
         }
@@ -114,47 +175,171 @@ impl Scanner {
         &self.rules
     }
 
+    /// What is specific displaces others whether or not it is reported itself.
+    fn judging_floor(&self) -> Score {
+        self.floor.min(resolve::SPECIFIC_MIN)
+    }
+
+    fn prefilter(&self, path: PathKind) -> &Prefilter {
+        let prefilter = if path.code { &self.in_code } else { &self.elsewhere };
+        let wanted = |rule: &Rule| scoring::highest(rule, path) >= self.judging_floor();
+        prefilter.get_or_init(|| Prefilter::new(self.rules.rules(), wanted))
+    }
+
     /// Adds the matches whose value starts in `chunk.accept` to `out`, in order of their spans.
     pub fn scan(&self, chunk: &Chunk<'_>, scratch: &mut Scratch, out: &mut Vec<Match>) {
+        let accept = self.begin(chunk, scratch);
+        if self.rules.allows().path(chunk.path) {
+            return;
+        }
+        self.match_path(chunk, &accept, out);
+        let matches = self.matches(chunk, &accept, 0, scratch, &mut ());
+        let reported =
+            |found: &Match| found.score >= self.floor && !found.allowed && accept.contains(&found.span.start);
+        out.extend(matches.into_iter().filter(reported));
+    }
+
+    /// What became of everything that a rule's regex matched, in order of the spans: what a scan without a floor
+    /// finds, and what it drops on the way and why.
+    pub fn explain(&self, chunk: &Chunk<'_>, scratch: &mut Scratch) -> Vec<Explained> {
+        let accept = self.begin(chunk, scratch);
+        let (mut found, mut dropped) = (Vec::new(), Vec::new());
+        self.match_path(chunk, &accept, &mut found);
+        found.append(&mut self.matches(chunk, &accept, 0, scratch, &mut dropped));
+        let mut all = explain::all(dropped, found);
+        all.retain(|told| accept.contains(&told.found.span.start));
+        all
+    }
+
+    /// Readies the scratch; what is accepted.
+    fn begin(&self, chunk: &Chunk<'_>, scratch: &mut Scratch) -> Range<usize> {
         if scratch.scanner != self.id {
             *scratch = Scratch { scanner: self.id, ..Scratch::default() };
         }
+        chunk.accept.start.min(chunk.bytes.len())..chunk.accept.end.min(chunk.bytes.len())
+    }
+
+    /// Adds what the object's path says, once: where the object begins. There its first byte stands for it.
+    fn match_path(&self, chunk: &Chunk<'_>, accept: &Range<usize>, out: &mut Vec<Match>) {
+        for &index in self.path_rules.iter().filter(|_| accept.start == 0 && !accept.is_empty()) {
+            let rule = &self.rules.rules()[index as usize];
+            let seen = Seen { value: &[], whole: &[], bytes: &[], span: 0..0, path: chunk.path };
+            if rule.score >= self.floor
+                && rule.path.is_match(chunk.path)
+                && self.rules.allows().covers(index, &seen).is_none()
+            {
+                let mut reasons = Evidences::default();
+                reasons.push(Evidence::Proof("the path matches"), Weight::Nothing);
+                let (span, score) = (0..1, rule.score);
+                out.push(Match { rule: index, span, score, reasons, decoded: None, allowed: false });
+            }
+        }
+    }
+
+    /// The matches of a text that is written in `depth` encodings, those near `accept` included.
+    fn matches<W: Watch>(
+        &self,
+        chunk: &Chunk<'_>,
+        accept: &Range<usize>,
+        depth: usize,
+        scratch: &mut Scratch,
+        watch: &mut W,
+    ) -> Vec<Match> {
         let bytes = chunk.bytes;
-        let accept = chunk.accept.start.min(bytes.len())..chunk.accept.end.min(bytes.len());
+        let prefilter = self.prefilter(PathKind::of(chunk.path));
+        let mut encoded = Vec::new();
         scratch.found.clear();
-        self.for_each_segment(bytes, &accept, |segment| {
+        self.for_each_segment(bytes, accept, |segment| {
             scratch.hits.clear();
-            self.prefilter.find(bytes, segment, &mut scratch.hits);
+            prefilter.find(bytes, segment, &mut scratch.hits);
             scratch.hits.sort_unstable();
             for hits in scratch.hits.chunk_by(|a, b| a.rule == b.rule) {
                 let rule = hits[0].rule;
-                let rules = self.rules.rules();
-                self.confirmer.confirm(
-                    &rules[rule as usize],
-                    rule,
-                    bytes,
-                    hits,
-                    &mut scratch.caches,
-                    &mut scratch.found,
-                );
+                if rule == DECODE {
+                    encoded.extend(hits.iter().map(|hit| hit.at));
+                    continue;
+                }
+                let index = rule;
+                let rule = &self.rules.rules()[rule as usize];
+                if rule.path.is_empty() || rule.path.is_match(chunk.path) {
+                    let Scratch { caches, found, .. } = scratch;
+                    self.confirmer.confirm(rule, index, bytes, hits, caches, found);
+                }
             }
         });
         scratch.found.sort_unstable();
-        scratch.found.dedup();
-        self.judge(chunk, &accept, scratch);
-        resolve::resolve(&mut scratch.judged);
-        out.extend(scratch.judged.drain(..).filter(|found| accept.contains(&found.span.start)));
+        scratch.found.dedup_by(confirm::Found::same_value);
+        self.judge(chunk, accept, scratch, watch);
+        let mut matches = std::mem::take(&mut scratch.judged);
+        if depth < decode::DEPTH_MAX {
+            let mut decoded = Vec::new();
+            for layer in decode::layers(bytes, &encoded) {
+                self.look_into(chunk, &layer, depth, scratch, watch, &mut decoded);
+            }
+            // What was found as it stands there is not told again, unless the decoded text says more for it.
+            let place = |found: &Match| (found.span.start, found.span.end, found.rule);
+            decoded.retain(|found| {
+                let same = matches.binary_search_by_key(&place(found), place);
+                same.is_err() || same.is_ok_and(|at| matches[at].score < found.score)
+            });
+            matches.append(&mut decoded);
+        }
+        let kind = |rule: u32| self.kinds[rule as usize];
+        resolve::resolve(&mut matches, kind, |found, by| {
+            let verdict = Verdict::Displaced { by: by.rule };
+            watch.dropped(|| Explained { found: found.clone(), verdict });
+        });
+        matches
     }
 
-    /// The trigger pass alone, for measuring: how many hits the chunk has.
-    pub fn count_hits(&self, bytes: &[u8], scratch: &mut Scratch) -> usize {
-        let mut count = 0;
+    /// Adds the matches of a decoded text, at the places they came from.
+    fn look_into<W: Watch>(
+        &self,
+        chunk: &Chunk<'_>,
+        layer: &Layer,
+        depth: usize,
+        scratch: &mut Scratch,
+        watch: &mut W,
+        matches: &mut Vec<Match>,
+    ) {
+        let inner = Chunk::whole(&layer.text, chunk.path);
+        let mut dropped = W::default();
+        let found = self.matches(&inner, &(0..layer.text.len()), depth + 1, scratch, &mut dropped);
+        let is_own = |found: &Match| found.span.start >= layer.start;
+        for found in found.into_iter().filter(is_own) {
+            let mut found = outward(found, layer);
+            if self.is_ignored(chunk, &found.span, found.rule) {
+                watch.dropped(|| Explained { found, verdict: Verdict::Ignored });
+                continue;
+            }
+            let value = found.decoded.as_ref().map_or(&[][..], |decoded| &decoded.value);
+            // The match and the line were looked at where they are decoded; here they are as they are written.
+            let covered = self.covered(chunk, found.rule, value, &found.span, &found.span);
+            if covered == Some(Covered::ForRule) {
+                watch.dropped(|| Explained { found, verdict: Verdict::Allowed });
+                continue;
+            }
+            found.allowed |= covered.is_some();
+            matches.push(found);
+        }
+        for Explained { found, verdict } in dropped.into_all() {
+            if is_own(&found) {
+                watch.dropped(|| Explained { found: outward(found, layer), verdict });
+            }
+        }
+    }
+
+    /// The trigger pass alone, for measuring: adds how many hits of each rule the chunk has, and at the end of what may
+    /// be decoded.
+    pub fn count_hits(&self, chunk: &Chunk<'_>, scratch: &mut Scratch, counts: &mut Vec<u64>) {
+        let (bytes, prefilter) = (chunk.bytes, self.prefilter(PathKind::of(chunk.path)));
+        counts.resize(self.rules.rules().len() + 1, 0);
         self.for_each_segment(bytes, &(0..bytes.len()), |segment| {
             scratch.hits.clear();
-            self.prefilter.find(bytes, segment, &mut scratch.hits);
-            count += scratch.hits.len();
+            prefilter.find(bytes, segment, &mut scratch.hits);
+            let last = counts.len() - 1;
+            scratch.hits.iter().for_each(|hit| counts[last.min(hit.rule as usize)] += 1);
         });
-        count
     }
 
     /// The pieces of `bytes` in which triggers can matter to what is accepted.
@@ -169,21 +354,75 @@ impl Scanner {
     }
 
     /// Judges what is accepted, and what may displace it.
-    fn judge(&self, chunk: &Chunk<'_>, accept: &Range<usize>, scratch: &mut Scratch) {
+    fn judge<W: Watch>(
+        &self,
+        chunk: &Chunk<'_>,
+        accept: &Range<usize>,
+        scratch: &mut Scratch,
+        watch: &mut W,
+    ) {
         let near = accept.start.saturating_sub(MAX_MATCH_LEN)..accept.end + MAX_MATCH_LEN;
-        let sample_path = scoring::is_sample_path(chunk.path);
+        let path = PathKind::of(chunk.path);
         scratch.judged.clear();
         for found in scratch.found.iter().filter(|found| near.contains(&found.start)) {
             let rule = &self.rules.rules()[found.rule as usize];
             let span = found.start..found.end;
-            let judged = scoring::judge(rule, chunk.bytes, span.clone(), sample_path, self.floor);
-            let Some((score, reasons)) = judged else { continue };
-            let is_rule = |id: &str| self.rules.get(id).is_some();
-            if !scoring::is_ignored(chunk.bytes, span.clone(), &rule.id, is_rule) {
-                scratch.judged.push(Match { rule: found.rule, span, score, reasons });
+            let floor = self.judging_floor();
+            let Some((score, reasons)) = scoring::judge(rule, chunk.bytes, span.clone(), path, floor) else {
+                let refusal = || scoring::refusal(rule, &chunk.bytes[span.clone()]);
+                watch.dropped(|| Explained::without_score(found.rule, span.clone(), refusal()));
+                continue;
+            };
+            let whole = found.match_start..found.match_end;
+            let mut found = Match { rule: found.rule, span, score, reasons, decoded: None, allowed: false };
+            if self.is_ignored(chunk, &found.span, found.rule) {
+                watch.dropped(|| Explained { found, verdict: Verdict::Ignored });
+                continue;
             }
+            let value = &chunk.bytes[found.span.clone()];
+            let covered = self.covered(chunk, found.rule, value, &whole, &found.span);
+            if covered == Some(Covered::ForRule) {
+                watch.dropped(|| Explained { found, verdict: Verdict::Allowed });
+                continue;
+            }
+            found.allowed = covered.is_some();
+            scratch.judged.push(found);
         }
     }
+
+    /// Whether an allow list covers a value at `span`, in a match `whole`.
+    fn covered(
+        &self,
+        chunk: &Chunk<'_>,
+        rule: u32,
+        value: &[u8],
+        whole: &Range<usize>,
+        span: &Range<usize>,
+    ) -> Option<Covered> {
+        let whole = &chunk.bytes[whole.clone()];
+        let seen = Seen { value, whole, bytes: chunk.bytes, span: span.clone(), path: chunk.path };
+        self.rules.allows().covers(rule, &seen)
+    }
+
+    fn is_ignored(&self, chunk: &Chunk<'_>, span: &Range<usize>, rule: u32) -> bool {
+        let rule = &self.rules.rules()[rule as usize];
+        scoring::is_ignored(chunk.bytes, span.clone(), rule, |word| self.rules.knows(word))
+    }
+}
+
+/// A match in a decoded text, as one of the text it was decoded from.
+fn outward(found: Match, layer: &Layer) -> Match {
+    let (value, mut chain) = match found.decoded {
+        Some(decoded) => (decoded.value, decoded.chain),
+        None => (layer.text[found.span.clone()].to_vec(), Vec::new()),
+    };
+    chain.splice(0..0, layer.chain.iter().copied());
+    let mut reasons = found.reasons;
+    reasons.0.retain(|reason| !matches!(reason.evidence, Evidence::Decoded(_)));
+    reasons.push(Evidence::Decoded(chain.join(" > ").into()), Weight::Nothing);
+    reasons.0.sort();
+    let decoded = Some(Box::new(Decoded { chain, value }));
+    Match { span: layer.source(&found.span), reasons, decoded, ..found }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Context words near a value: whole words in any case, so that `lic` is not found in `duplicate`, but
-//! `card` is found in `card_number` and `cardNumber`.
+//! `card` is found in `card_number` and `cardNumber`. In scripts that put no space between words, a word is found
+//! wherever its characters stand.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,11 +12,15 @@ const TOGETHER: usize = u64::BITS as usize;
 
 /// The first of the rule's words that stands wholly within reach before or after the value.
 pub fn find(bytes: &[u8], span: Range<usize>, context: &Context) -> Option<Arc<str>> {
-    let before = span.start.saturating_sub(context.within)..span.start;
-    let after = span.end..(span.end + context.within).min(bytes.len());
+    let mut before = span.start.saturating_sub(context.within)..span.start;
+    let mut after = span.end..(span.end + context.within).min(bytes.len());
+    if context.anywhere {
+        (before.end, after.start) = (after.end, after.end);
+    }
     context.words.chunks(TOGETHER).find_map(|words| {
         let starts = starts(words);
-        let [a, b] = [&before, &after].map(|range| first_within(bytes, range.clone(), words, &starts));
+        let [a, b] = [&before, &after]
+            .map(|range| first_within(bytes, range.clone(), words, &starts, context.anywhere));
         a.into_iter().chain(b).min().map(|word| words[word].clone())
     })
 }
@@ -25,16 +30,36 @@ fn starts(words: &[Arc<str>]) -> [u64; 256] {
     let mut starts = [0; 256];
     for (number, word) in words.iter().enumerate() {
         let mut add = |byte: u8| starts[usize::from(byte)] |= 1u64 << number;
-        match word.as_bytes()[0] {
-            b' ' => (0..=u8::MAX).filter(|&byte| same(byte, b' ')).for_each(add),
-            first => [first, first.to_ascii_uppercase()].into_iter().for_each(&mut add),
+        match word.chars().next() {
+            Some(' ') => (0..=u8::MAX).filter(|&byte| same(byte, b' ')).for_each(add),
+            Some(first) => [first, capital(first)].map(first_byte).into_iter().for_each(&mut add),
+            None => {}
         }
     }
     starts
 }
 
+fn first_byte(character: char) -> u8 {
+    character.encode_utf8(&mut [0; 4]).as_bytes()[0]
+}
+
+/// The capital of a letter, where it is one character.
+fn capital(letter: char) -> char {
+    let mut capitals = letter.to_uppercase();
+    match (capitals.next(), capitals.next()) {
+        (Some(capital), None) => capital,
+        _ => letter,
+    }
+}
+
 /// The least of the words that stands in `range`.
-fn first_within(bytes: &[u8], range: Range<usize>, words: &[Arc<str>], starts: &[u64; 256]) -> Option<usize> {
+fn first_within(
+    bytes: &[u8],
+    range: Range<usize>,
+    words: &[Arc<str>],
+    starts: &[u64; 256],
+    anywhere: bool,
+) -> Option<usize> {
     let mut wanted = u64::MAX;
     let mut first = None;
     for at in range.clone() {
@@ -42,7 +67,7 @@ fn first_within(bytes: &[u8], range: Range<usize>, words: &[Arc<str>], starts: &
         while may != 0 {
             let number = may.trailing_zeros() as usize;
             may &= may - 1;
-            if is_word_at(bytes, at, range.end, words[number].as_bytes()) {
+            if is_word_at(&bytes[..range.end], bytes, at, &words[number], anywhere) {
                 // Only a word before this one in the list is of interest now.
                 first = Some(number);
                 wanted = (1 << number) - 1;
@@ -53,12 +78,46 @@ fn first_within(bytes: &[u8], range: Range<usize>, words: &[Arc<str>], starts: &
     first
 }
 
-fn is_word_at(bytes: &[u8], at: usize, limit: usize, word: &[u8]) -> bool {
-    let end = at + word.len();
-    end <= limit
-        && bytes[at..end].iter().zip(word).all(|(&byte, &wanted)| same(byte, wanted))
-        && starts_word(bytes, at)
-        && ends_word(bytes, end)
+/// Whether the word stands at `at`, wholly within `reach`, which is the beginning of `bytes`; as a word of its own
+/// unless it may be `anywhere`.
+fn is_word_at(reach: &[u8], bytes: &[u8], at: usize, word: &str, anywhere: bool) -> bool {
+    let Some(end) = word.chars().try_fold(at, |at, wanted| Some(at + len_of(reach, at, wanted)?)) else {
+        return false;
+    };
+    let unspaced = |character: Option<char>| anywhere || character.is_some_and(is_unspaced);
+    (unspaced(word.chars().next()) || starts_word(bytes, at))
+        && (unspaced(word.chars().next_back()) || ends_word(bytes, end))
+}
+
+/// The bytes that a word's character has at `at`, in either case; `None` if it is not there.
+fn len_of(bytes: &[u8], at: usize, wanted: char) -> Option<usize> {
+    let rest = bytes.get(at..)?;
+    if wanted.is_ascii() {
+        let next = *rest.first()?;
+        // Between words that camel case joins there is nothing.
+        let hump =
+            wanted == ' ' && next.is_ascii_uppercase() && bytes[at.saturating_sub(1)].is_ascii_lowercase();
+        return if hump { Some(0) } else { same(next, wanted as u8).then_some(1) };
+    }
+    [wanted, capital(wanted)].into_iter().find_map(|character| {
+        let mut buffer = [0; 4];
+        let encoded = character.encode_utf8(&mut buffer);
+        rest.starts_with(encoded.as_bytes()).then_some(encoded.len())
+    })
+}
+
+/// Letters of scripts in which words follow each other without a space, or carry endings without a break: Thai,
+/// Lao, Burmese, Khmer, Japanese, Chinese, Korean.
+fn is_unspaced(character: char) -> bool {
+    matches!(
+        character,
+        '\u{0e00}'..='\u{0eff}'
+            | '\u{1000}'..='\u{109f}'
+            | '\u{1780}'..='\u{17ff}'
+            | '\u{3040}'..='\u{30ff}'
+            | '\u{3400}'..='\u{9fff}'
+            | '\u{ac00}'..='\u{d7a3}'
+    )
 }
 
 /// A space of the word stands for any one separator.
@@ -67,22 +126,52 @@ fn same(byte: u8, wanted: u8) -> bool {
         || (wanted == b' ' && matches!(byte, b'_' | b'-' | b'.' | b'\t' | b'\n' | b'\r'))
 }
 
-/// Letters of any script: bytes of a longer UTF-8 sequence count as such.
-fn is_letter(byte: u8) -> bool {
-    byte.is_ascii_alphabetic() || !byte.is_ascii()
+/// Bytes of the longest character.
+const CHARACTER_MAX: usize = 4;
+
+/// Letters of any script; so are bytes of a text that is not UTF-8, but not the quotation marks and spaces of
+/// typesetters.
+fn is_letter(text: &[u8]) -> bool {
+    match text {
+        [byte] if byte.is_ascii() => byte.is_ascii_alphabetic(),
+        _ => std::str::from_utf8(text)
+            .ok()
+            .and_then(|text| text.chars().next())
+            .is_none_or(char::is_alphabetic),
+    }
+}
+
+/// The character that ends at `at`.
+fn before(bytes: &[u8], at: usize) -> &[u8] {
+    let far = at.saturating_sub(CHARACTER_MAX);
+    let start = (far..at).rev().find(|&start| is_first(bytes[start])).unwrap_or(at.saturating_sub(1));
+    &bytes[start..at]
+}
+
+/// The character that starts at `at`.
+fn after(bytes: &[u8], at: usize) -> &[u8] {
+    let far = (at + CHARACTER_MAX).min(bytes.len());
+    let end = (at + 1..far).find(|&end| is_first(bytes[end])).unwrap_or(far);
+    &bytes[at.min(far)..end]
+}
+
+/// Whether a byte of UTF-8 begins a character.
+fn is_first(byte: u8) -> bool {
+    byte & 0xc0 != 0x80
 }
 
 fn starts_word(bytes: &[u8], at: usize) -> bool {
-    at.checked_sub(1).is_none_or(|before| !same_word(bytes[before], bytes[at]))
+    at == 0 || !same_word(before(bytes, at), after(bytes, at))
 }
 
 fn ends_word(bytes: &[u8], end: usize) -> bool {
-    bytes.get(end).is_none_or(|&after| !same_word(bytes[end - 1], after))
+    end == bytes.len() || !same_word(before(bytes, end), after(bytes, end))
 }
 
 /// Whether two neighbours belong to one word: a capital after a small letter begins another, and so does a
 /// letter after a digit, or a digit after a letter.
-fn same_word(a: u8, b: u8) -> bool {
-    let camel = a.is_ascii_lowercase() && b.is_ascii_uppercase();
-    (is_letter(a) && is_letter(b) && !camel) || (a.is_ascii_digit() && b.is_ascii_digit())
+fn same_word(a: &[u8], b: &[u8]) -> bool {
+    let camel = a.iter().all(u8::is_ascii_lowercase) && b.iter().all(u8::is_ascii_uppercase);
+    let digits = a.iter().all(u8::is_ascii_digit) && b.iter().all(u8::is_ascii_digit);
+    (is_letter(a) && is_letter(b) && !camel) || digits
 }

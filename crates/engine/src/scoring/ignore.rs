@@ -1,35 +1,66 @@
-//! `domesday:ignore` in the line of a value suppresses it; followed by a rule's id, only that rule.
+//! Marks in the line of a value that suppress it: `domesday:ignore`, for every rule or for those whose ids
+//! follow it; and those of other scanners, so that a tree that was marked for one need not be marked anew. A mark
+//! for a scanner of secrets says nothing about other data, and is heeded for secrets only.
 
 use std::ops::Range;
 
-use memchr::{memchr, memmem, memrchr};
+use domesday_model::Category;
+use memchr::{memchr, memchr_iter, memrchr};
 
-const MARKER: &[u8] = b"domesday:ignore";
+use crate::rules::Rule;
 
-/// Bytes before a value's start and after its end in which the marker is looked for, at most.
+/// What stands before and after the colon of the own mark.
+const OWN: (&[u8], &[u8]) = (b"domesday", b"ignore");
+/// The same of marks that others put there.
+const OTHERS: [(&[u8], &[u8]); 4] = [
+    (b"gitleaks", b"allow"),
+    (b"trufflehog", b"ignore"),
+    (b"kingfisher", b"ignore"),
+    (b"pragma", b" allowlist secret"),
+];
+
+/// Bytes before a value's start and after its end in which a mark is looked for, at most.
 pub const IGNORE_LOOK: usize = 1024;
 
-/// Whether the line of `span` says to ignore `rule`. A word after the marker is an id if it has a `-` or
-/// `is_rule` knows it; any other text is a remark, and the marker is for every rule.
-pub fn is_ignored(bytes: &[u8], span: Range<usize>, rule: &str, is_rule: impl Fn(&str) -> bool) -> bool {
+/// Whether the line of `span` says to ignore `rule`.
+pub fn is_ignored(bytes: &[u8], span: Range<usize>, rule: &Rule, is_rule: impl Fn(&str) -> bool) -> bool {
     let back = &bytes[span.start.saturating_sub(IGNORE_LOOK)..span.start];
     let ahead = &bytes[span.end..(span.end + IGNORE_LOOK).min(bytes.len())];
     let back = memrchr(b'\n', back).map_or(back, |newline| &back[newline + 1..]);
     let ahead = memchr(b'\n', ahead).map_or(ahead, |newline| &ahead[..newline]);
     [back, ahead].into_iter().any(|part| {
-        memmem::find_iter(part, MARKER).any(|at| match id_after(&part[at + MARKER.len()..]) {
-            Some(word) if word.contains('-') || is_rule(word) => word == rule,
-            _ => true,
+        memchr_iter(b':', part).any(|colon| {
+            let (before, after) = (&part[..colon], &part[colon + 1..]);
+            let is = |(name, word): (&[u8], &[u8])| before.ends_with(name) && after.starts_with(word);
+            if is(OWN) {
+                concerns(&after[OWN.1.len()..], &rule.id, &is_rule)
+            } else {
+                rule.category == Category::Secret && OTHERS.into_iter().any(is)
+            }
         })
     })
 }
 
-/// The word after the marker, if it has the form of an id.
-fn id_after(rest: &[u8]) -> Option<&str> {
-    let [b' ' | b'\t' | b':' | b'=', rest @ ..] = rest else { return None };
-    let rest = rest.trim_ascii_start();
+/// Whether what follows the own mark lets it concern `rule`. Words are ids, commas between them, as long as they
+/// have a `-` or `is_rule` knows them; any other text is a remark, and a mark without ids is for every rule.
+fn concerns(rest: &[u8], rule: &str, is_rule: impl Fn(&str) -> bool) -> bool {
+    let [b' ' | b'\t' | b':' | b'=', rest @ ..] = rest else { return true };
+    let mut has_ids = false;
+    for word in rest.split(|byte| *byte == b',') {
+        let Some(id) = id(word).filter(|id| id.contains('-') || is_rule(id)) else { break };
+        if id == rule {
+            return true;
+        }
+        has_ids = true;
+    }
+    !has_ids
+}
+
+/// The word that a text begins with, if it has the form of an id.
+fn id(text: &[u8]) -> Option<&str> {
+    let text = text.trim_ascii_start();
     let allowed = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'-';
-    let len = rest.iter().take_while(|byte| allowed(byte)).count();
-    let word = std::str::from_utf8(&rest[..len]).ok()?;
+    let len = text.iter().take_while(|byte| allowed(byte)).count();
+    let word = std::str::from_utf8(&text[..len]).ok()?;
     (!word.is_empty() && !word.starts_with('-')).then_some(word)
 }

@@ -11,10 +11,19 @@ pub(super) const TABLE: Table = &[
     ("cn_uscc", |v| proof(alnum_exact::<18>(v).is_some_and(|s| cn_uscc(&s)))),
     ("hk_hkid", |v| proof(hk_hkid(v))),
     ("tw_id", |v| proof(alnum_exact::<10>(v).is_some_and(|s| tw_id(&s)))),
-    ("kr_rrn", |v| proof(digits_exact::<13>(v).is_some_and(|d| kr_rrn(&d)))),
+    ("kr_rrn", |v| digits_exact::<13>(v).map_or(Verdict::Fail, |d| kr_rrn(&d))),
     ("sg_nric", |v| proof(alnum_exact::<9>(v).is_some_and(|s| sg_nric(&s)))),
+    ("kr_brn", |v| digits_exact::<10>(v).map_or(Verdict::Fail, |d| kr_brn(&d))),
+    ("id_nik", |v| Verdict::pass_if(digits_exact::<16>(v).is_some_and(|d| id_nik(&d)))),
+    ("pk_cnic", |v| {
+        Verdict::pass_if(
+            digits_exact::<13>(v)
+                .is_some_and(|d| (1..=7).contains(&d[0]) && d[12] != 0 && !uniform(&d[5..12])),
+        )
+    }),
     ("my_nric", |v| Verdict::pass_if(digits_exact::<12>(v).is_some_and(|d| my_nric(&d)))),
     ("au_abn", |v| proof(digits_exact::<11>(v).is_some_and(|d| au_abn(&d)))),
+    ("nz_nhi", |v| proof(alnum_exact::<7>(v).is_some_and(|s| nz_nhi(&s)))),
     ("nz_ird", |v| proof(alnum(v).is_some_and(|s| nz_ird(&s)))),
 ];
 
@@ -26,7 +35,7 @@ fn proof(ok: bool) -> Verdict {
 fn in_pan(s: &[u8; 10]) -> bool {
     let letters = s[..5].iter().chain(&s[9..]).all(u8::is_ascii_uppercase);
     let digits = &s[5..9];
-    letters && b"ABCFGHLJPT".contains(&s[3]) && digits.iter().all(u8::is_ascii_digit) && digits != b"0000"
+    letters && b"ABCFGHJKLPT".contains(&s[3]) && digits.iter().all(u8::is_ascii_digit) && digits != b"0000"
 }
 
 /// Indian goods and services tax: state, taxpayer, entity, Z, and a Luhn symbol of base 36.
@@ -87,10 +96,13 @@ fn tw_id(s: &[u8; 10]) -> bool {
     matches!(d[0], 1 | 2 | 8 | 9) && !uniform(&d[1..]) && sum.is_multiple_of(10)
 }
 
-/// Korean resident: date, a digit for century and sex, and a check digit that numbers given out since
-/// October 2020 no longer carry: those cannot be proved. Places of birth end at 96.
-fn kr_rrn(d: &[u8; 13]) -> bool {
-    dates::yymmdd(d) && (1..=8).contains(&d[6]) && number(&d[7..9]) <= 96 && KR_RRN.ends(d)
+/// Korean resident: date, a digit for century and sex, and a check digit. Numbers given out since October 2020
+/// are random behind that digit, which only births since then are sure to have. Places of birth end at 96.
+fn kr_rrn(d: &[u8; 13]) -> Verdict {
+    let recent = matches!(d[6], 3 | 4 | 7 | 8) && (2010..4000).contains(&number(&d[..4]));
+    let check = number(&d[7..9]) <= 96 && KR_RRN.ends(d);
+    let dated = dates::yymmdd(d) && (1..=8).contains(&d[6]) && !uniform(&d[6..]);
+    Verdict::proof_or_doubt(dated && (check || recent), check)
 }
 
 /// Singapore: S and T for citizens, F, G and M for foreigners; weights, an offset, and a letter mod 11.
@@ -131,4 +143,35 @@ fn nz_ird(s: &[u8]) -> bool {
         _ => return false,
     }
     (10_000_000..150_000_000).contains(&number(&padded)) && two_pass(&NZ_IRD_1, &NZ_IRD_2, &padded)
+}
+
+/// Korean business: weights 1, 3, 7, of which the last is 5 and counts its tens as well. The check is not told in
+/// public, so a wrong digit only speaks against the number.
+fn kr_brn(d: &[u8; 10]) -> Verdict {
+    let sum: u32 = d[..9].iter().zip([1, 3, 7, 1, 3, 7, 1, 3, 5]).map(|(&d, w)| u32::from(d) * w).sum();
+    let sum = sum + u32::from(d[8]) * 5 / 10;
+    let form = number(&d[..3]) >= 101 && d[3..5] != [0, 0] && d[5..9] != [0; 4] && !uniform(d);
+    Verdict::proof_or_doubt(form, (10 - sum % 10) % 10 == u32::from(d[9]))
+}
+
+/// Indonesian identity: province, regency, district, birth date (women add 40 to the day), serial.
+fn id_nik(d: &[u8; 16]) -> bool {
+    let day = number(&d[6..8]);
+    let day = if day > 40 { day - 40 } else { day };
+    let dated = dates::exists(number(&d[10..12]), number(&d[8..10]), day);
+    matches!(number(&d[..2]), 11..=19 | 21 | 31..=36 | 51..=53 | 61..=65 | 71..=76 | 81 | 82 | 91..=96)
+        && dated
+        && d[12..] != [0; 4]
+}
+
+/// New Zealand patient: three letters without I and O, three digits, and a check digit mod 11.
+fn nz_nhi(s: &[u8; 7]) -> bool {
+    const LETTERS: &[u8] = b"ABCDEFGHJKLMNPQRSTUVWXYZ";
+    let Some(d) = digits_exact::<4>(&s[3..]) else { return false };
+    let mut sum = d[..3].iter().zip([4, 3, 2]).map(|(&d, w)| usize::from(d) * w).sum::<usize>();
+    for (symbol, weight) in s[..3].iter().zip([7, 6, 5]) {
+        let Some(place) = LETTERS.iter().position(|letter| letter == symbol) else { return false };
+        sum += (place + 1) * weight;
+    }
+    sum % 11 != 0 && (11 - sum % 11) % 10 == usize::from(d[3])
 }

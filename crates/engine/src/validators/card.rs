@@ -6,11 +6,10 @@ use super::{Table, Verdict};
 
 pub(super) const TABLE: Table = &[
     ("card_issuer", |v| Verdict::pass_if(digits(v).is_some_and(|d| issued(&d)))),
-    ("card", |v| {
-        Verdict::proof_if(
-            digits(v).is_some_and(|d| card(&d)),
-            "card number of a known issuer, check digit valid",
-        )
+    ("card", |v| match digits(v).is_some_and(|d| card(&d)) {
+        false => Verdict::Fail,
+        true if is_table_row(v) => Verdict::Doubt("groups repeat as numbers of a table do"),
+        true => Verdict::Proof("card number of a known issuer, check digit valid"),
     }),
     ("card_track", |v| Verdict::proof_if(track(v), "track data with a valid card number")),
 ];
@@ -48,8 +47,10 @@ const RANGES: &[(u64, u64, u32)] = &[
     (309_500, 309_599, 1 << 14 | lengths(16, 19)),
     (360_000, 369_999, lengths(14, 19)),
     (380_000, 399_999, 1 << 14 | lengths(16, 19)),
-    // JCB, and its older 15-digit numbers.
+    // JCB: 3528 to 3589 in 16 to 19 digits, the rest of the block that is its own in the usual 16, and its older
+    // numbers of 15.
     (352_800, 358_999, lengths(16, 19)),
+    (350_000, 359_999, 1 << 16),
     (180_000, 180_099, 1 << 15),
     (213_100, 213_199, 1 << 15),
     // Discover, and the UnionPay range it shares.
@@ -60,6 +61,7 @@ const RANGES: &[(u64, u64, u32)] = &[
     (620_000, 629_999, lengths(16, 19)),
     (810_000, 817_199, lengths(16, 19)),
     // Maestro.
+    (60_400, 60_499, lengths(12, 19)),
     (500_000, 509_999, lengths(12, 19)),
     (560_000, 589_999, lengths(12, 19)),
     (600_000, 601_099, lengths(12, 19)),
@@ -79,6 +81,15 @@ fn issued(d: &[u8]) -> bool {
         (first..=last).contains(&head) && lengths.checked_shr(d.len() as u32).unwrap_or(0) & 1 == 1
     };
     RANGES.iter().any(fits) && !uniform(d)
+}
+
+/// Whether groups of four come again or end in `00` more than once, as coordinates and sizes in a row do.
+fn is_table_row(value: &[u8]) -> bool {
+    let mut groups: Vec<&[u8]> =
+        value.split(|b| !b.is_ascii_digit()).filter(|group| group.len() == 4).collect();
+    let round = groups.iter().filter(|group| group.ends_with(b"00")).count();
+    groups.sort_unstable();
+    round > 1 || groups.windows(2).any(|pair| pair[0] == pair[1])
 }
 
 /// Track 1 (`%B<number>^<name>^<expiry>…`) or track 2 (`;<number>=<expiry>…`): a card number, then an

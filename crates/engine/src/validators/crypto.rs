@@ -1,4 +1,5 @@
-//! Addresses and keys of cryptocurrencies and of age: base58check, bech32 and the mixed case of EIP-55.
+//! Addresses and keys of cryptocurrencies, of age and of Nostr: base58check, bech32, Stellar's base 32 and the mixed
+//! case of EIP-55.
 
 use super::hash::{keccak256, sha256};
 use super::{Table, Verdict};
@@ -14,8 +15,14 @@ pub(super) const TABLE: Table = &[
     ("bip32_xprv", |v| {
         proof(base58check(v).is_some_and(|b| b.payload().starts_with(&[0x04, 0x88, 0xAD, 0xE4])))
     }),
+    ("tron_address", |v| proof(base58_version(v, &[0x41]))),
+    ("litecoin_address", |v| proof(base58_version(v, &[0x30, 0x32]))),
+    ("dogecoin_address", |v| proof(base58_version(v, &[0x1E, 0x16]))),
     ("bech32", |v| proof(bech32(v).is_some())),
     ("eth_address", eth_address),
+    ("age_key", age_key),
+    ("nostr_key", |v| proof(v.starts_with(b"nsec1") && bech32(v) == Some(Bech32::Original))),
+    ("stellar_seed", |v| proof(stellar_seed(v))),
 ];
 
 fn proof(ok: bool) -> Verdict {
@@ -100,6 +107,53 @@ fn bech32(value: &[u8]) -> Option<Bech32> {
         0x2bc8_30a3 => Some(Bech32::Modified),
         _ => None,
     }
+}
+
+/// A secret key of age is bech32 of 32 bytes, in upper case.
+fn age_key(value: &[u8]) -> Verdict {
+    let right = value.starts_with(b"AGE-SECRET-KEY-1")
+        && value.len() == 74
+        && bech32(value) == Some(Bech32::Original);
+    if right { Verdict::Proof("checksum valid") } else { Verdict::Doubt("checksum wrong") }
+}
+
+/// Base 32 of a version, 32 bytes and their CRC-16, the low byte first.
+fn stellar_seed(value: &[u8]) -> bool {
+    const SEED_VERSION: u8 = 18 << 3;
+    let mut bytes = [0u8; 35];
+    if value.len() != 56 {
+        return false;
+    }
+    for (five, symbols) in bytes.chunks_mut(5).zip(value.chunks(8)) {
+        let Some(bits) = symbols.iter().try_fold(0u64, |bits, &byte| Some(bits << 5 | base32(byte)?)) else {
+            return false;
+        };
+        five.copy_from_slice(&bits.to_be_bytes()[3..]);
+    }
+    let crc = bytes[..33].iter().fold(0u16, |crc, &byte| {
+        (0..8).fold(
+            crc ^ u16::from(byte) << 8,
+            |crc, _| if crc >> 15 == 1 { crc << 1 ^ 0x1021 } else { crc << 1 },
+        )
+    });
+    bytes[0] == SEED_VERSION && bytes[33..] == crc.to_le_bytes()
+}
+
+/// The value of a symbol of base 32.
+pub(super) fn base32(symbol: u8) -> Option<u64> {
+    match symbol {
+        b'A'..=b'Z' => Some(u64::from(symbol - b'A')),
+        b'2'..=b'7' => Some(u64::from(symbol - b'2') + 26),
+        _ => None,
+    }
+}
+
+/// Base58check of one of the versions and 20 bytes.
+fn base58_version(value: &[u8], versions: &[u8]) -> bool {
+    base58check(value).is_some_and(|b| match b.payload() {
+        [version, rest @ ..] => versions.contains(version) && rest.len() == 20,
+        [] => false,
+    })
 }
 
 /// A legacy address is base58check of version 0 or 5 and 20 bytes; a segwit one is bech32, modified from

@@ -33,3 +33,8 @@ pub(super) fn ddmmyy(d: &[u8]) -> bool {
 pub(super) fn yyyymmdd(d: &[u8]) -> bool {
     d.len() >= 8 && (1850..2100).contains(&two(&d[..4])) && exists(two(&d[..4]), two(&d[4..6]), two(&d[6..8]))
 }
+
+/// Digits `ddmmyyy`, the year without its first digit: 1800 to 2099.
+pub(super) fn ddmmyyy(d: &[u8]) -> bool {
+    d.len() >= 7 && matches!(d[4], 0 | 8 | 9) && exists(two(&d[5..7]), two(&d[2..4]), two(&d[..2]))
+}

@@ -26,6 +26,17 @@ pub(super) const TABLE: Table = &[
     ("ru_snils", |v| proof(digits_exact::<11>(v).is_some_and(|d| ru_snils(&d)))),
     ("tr_tckn", |v| proof(digits_exact::<11>(v).is_some_and(|d| tr_tckn(&d)))),
     ("de_id_card", |v| proof(alnum_exact::<10>(v).is_some_and(|s| de_id_card(&s)))),
+    ("gb_driving_licence", |v| {
+        Verdict::pass_if(alnum_exact::<16>(v).is_some_and(|s| gb_driving_licence(&s)))
+    }),
+    ("fr_nif", |v| {
+        proof(
+            digits_exact::<13>(v)
+                .is_some_and(|d| d[0] <= 3 && !uniform(&d) && number(&d[..10]) % 511 == number(&d[10..])),
+        )
+    }),
+    ("de_rvnr", |v| proof(alnum_exact::<12>(v).is_some_and(|s| de_rvnr(&s)))),
+    ("pt_cc", |v| proof(alnum_exact::<12>(v).is_some_and(|s| pt_cc(&s)))),
     ("de_kvnr", |v| proof(alnum_exact::<10>(v).is_some_and(|s| de_kvnr(&s)))),
 ];
 
@@ -63,7 +74,8 @@ fn ie_pps(s: &[u8]) -> bool {
     }
     let Some(d) = digits_exact::<7>(&s[..7]) else { return false };
     let extra = match s.get(8) {
-        None | Some(b'W') => 0,
+        // Letters of the time before 2013, which the check does not count.
+        None | Some(b'W' | b'T' | b'X') => 0,
         Some(letter @ b'A'..=b'I') => u32::from(letter - b'A' + 1),
         Some(_) => return false,
     };
@@ -89,9 +101,8 @@ fn es_cif(s: &[u8; 9]) -> bool {
     let (digit, letter) = (s[8] == b'0' + check, s[8] == b"JABCDEFGHI"[usize::from(check)]);
     !uniform(&d)
         && match s[0] {
-            b'N' | b'P' | b'Q' | b'R' | b'S' | b'W' => letter,
-            b'A' | b'B' | b'E' | b'H' => digit,
-            b'C' | b'D' | b'F' | b'G' | b'J' | b'U' | b'V' => digit || letter,
+            b'K' => letter,
+            b'A'..=b'H' | b'J' | b'N' | b'P'..=b'S' | b'U'..=b'W' => digit || letter,
             _ => false,
         }
 }
@@ -249,4 +260,56 @@ fn de_kvnr(s: &[u8; 10]) -> bool {
         .map(|n| n / 10 + n % 10)
         .sum();
     sum % 10 == u32::from(d[8])
+}
+
+/// UK driver: five letters of the surname, padded with 9, the birth date around its year's digits (women add 5
+/// to the month's first), initials, and three symbols whose rule is not public.
+fn gb_driving_licence(s: &[u8; 16]) -> bool {
+    let Some(d) = digits_exact::<6>(&s[5..11]) else { return false };
+    let month = number(&d[1..3]) % 50;
+    let year = number(&[d[0], d[5]]);
+    let padded = |symbols: &[u8]| {
+        let letters = symbols.iter().take_while(|b| b.is_ascii_uppercase()).count();
+        symbols[letters..].iter().all(|&b| b == b'9')
+    };
+    s[0].is_ascii_uppercase()
+        && padded(&s[..5])
+        && dates::exists(year, month, number(&d[3..5]))
+        && padded(&s[11..13])
+        && s[13].is_ascii_digit()
+        && s[14..].iter().all(u8::is_ascii_uppercase)
+}
+
+/// German pension insurance: area, birth date, initial, serial, check digit. The initial counts as two digits;
+/// products count by their cross sum.
+fn de_rvnr(s: &[u8; 12]) -> bool {
+    let (Some(head), Some(tail)) = (digits_exact::<8>(&s[..8]), digits_exact::<3>(&s[9..])) else {
+        return false;
+    };
+    if !s[8].is_ascii_uppercase() {
+        return false;
+    }
+    let letter = s[8] - b'A' + 1;
+    let sum: u32 = head
+        .iter()
+        .chain(&[letter / 10, letter % 10])
+        .chain(&tail[..2])
+        .zip([2, 1, 2, 5, 7, 1, 2, 1, 2, 1, 2, 1])
+        .map(|(&d, w)| u32::from(d) * w)
+        .map(|n| n / 10 + n % 10)
+        .sum();
+    head[..2] != [0, 0] && dates::ddmmyy(&head[2..]) && sum % 10 == u32::from(tail[2])
+}
+
+/// Portuguese citizen card: nine digits, two symbols of the version, and Luhn's digit over base 36 cut to one
+/// digit.
+fn pt_cc(s: &[u8; 12]) -> bool {
+    let mut sum = 0;
+    for (i, &symbol) in s.iter().rev().enumerate() {
+        let Some(value) = base36(symbol) else { return false };
+        let weighed = if i % 2 == 0 { value } else { value * 2 };
+        sum += if i % 2 == 1 && weighed > 9 { weighed - 9 } else { weighed };
+    }
+    let digits = &s[..9];
+    digits.iter().all(u8::is_ascii_digit) && !uniform(digits) && s[11].is_ascii_digit() && sum % 10 == 0
 }

@@ -49,7 +49,9 @@ fn cn_ric(s: &[u8; 18]) -> bool {
         };
     }
     let sum = d.iter().fold(0, |sum, &digit| (sum * 2 + u32::from(digit)) % 11);
-    (1..=8).contains(&d[0]) && dates::yyyymmdd(&d[6..14]) && sum == 1
+    let province =
+        matches!(d[0] * 10 + d[1], 11..=15 | 21..=23 | 31..=37 | 41..=46 | 50..=54 | 61..=65 | 71 | 81..=83);
+    province && dates::yyyymmdd(&d[6..14]) && sum == 1
 }
 
 /// Luhn's rule in base 36, which stands beside ISO 7064 for identifiers of letters and digits.

@@ -23,6 +23,16 @@ pub(super) const TABLE: Table = &[
     }),
     ("ae_id", |v| proof(digits_exact::<15>(v).is_some_and(|d| d[..3] == [7, 8, 4] && luhn(&d)))),
     ("za_id", |v| proof(digits_exact::<13>(v).is_some_and(|d| dates::yymmdd(&d) && d[10] <= 2 && luhn(&d)))),
+    ("ca_bn", |v| proof(v.get(..9).and_then(digits_exact::<9>).is_some_and(|d| plausible(&d) && luhn(&d)))),
+    ("in_epic", |v| proof(v.get(3..).and_then(digits_exact::<7>).is_some_and(|d| plausible(&d) && luhn(&d)))),
+    ("ca_ohip", |v| {
+        proof(
+            v.get(..12)
+                .and_then(digits)
+                .is_some_and(|d| d.len() == 10 && d[0] != 0 && plausible(&d) && luhn(&d)),
+        )
+    }),
+    ("meid", |v| proof(meid(v))),
     ("do_cedula", |v| proof(digits_exact::<11>(v).is_some_and(|d| plausible(&d) && luhn(&d)))),
 ];
 
@@ -52,6 +62,19 @@ pub(super) fn luhn(digits: &[u8]) -> bool {
 /// that some issuers count in.
 fn iccid(d: &[u8]) -> bool {
     d.starts_with(&[8, 9]) && plausible(&d[2..]) && matches!(d.len(), 19 | 20) && luhn(d)
+}
+
+/// A mobile equipment of 14 hexadecimal digits, the first at least A, and Luhn's digit in base 16.
+fn meid(value: &[u8]) -> bool {
+    let nibble = |b: &u8| char::from(*b).to_digit(16);
+    let Some(d) =
+        value.iter().filter(|b| **b != b' ' && **b != b'-').map(nibble).collect::<Option<Vec<u32>>>()
+    else {
+        return false;
+    };
+    let sum: u32 =
+        d.iter().rev().enumerate().map(|(i, &d)| if i % 2 == 0 { d } else { d * 2 / 16 + d * 2 % 16 }).sum();
+    d.len() == 15 && d[0] >= 10 && sum.is_multiple_of(16)
 }
 
 /// Italian VAT: digits eight to ten name the office that gave the number out.

@@ -35,7 +35,7 @@ fn iban(s: &Symbols) -> bool {
 }
 
 /// Letters count as two digits, A = 10 to Z = 35.
-fn mod97<'a>(symbols: impl Iterator<Item = &'a u8>) -> Option<u32> {
+pub(super) fn mod97<'a>(symbols: impl Iterator<Item = &'a u8>) -> Option<u32> {
     symbols.copied().try_fold(0, |rest, symbol| {
         let value = base36(symbol)?;
         Some((rest * if value < 10 { 10 } else { 100 } + value) % 97)

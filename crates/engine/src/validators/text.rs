@@ -31,7 +31,8 @@ fn collect(value: &[u8], map: impl Fn(u8) -> Option<u8>) -> Option<Symbols> {
 }
 
 fn is_separator(byte: u8) -> bool {
-    matches!(byte, b' ' | b'-' | b'.' | b'/' | b'\t')
+    // The last five are the bytes of spaces that do not break, narrow or not.
+    matches!(byte, b' ' | b'-' | b'.' | b'/' | b'\t' | 0xc2 | 0xa0 | 0xe2 | 0x80 | 0xaf)
 }
 
 /// The values of the digits (0..=9), separators dropped; `None` when there is anything else.

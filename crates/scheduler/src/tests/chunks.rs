@@ -90,6 +90,16 @@ fn positions_and_decoding_are_told() {
 }
 
 #[test]
+fn a_value_is_the_same_however_it_is_written() {
+    // `a line that holds KEY-q0000005 in its middle`
+    let encoded = b"data: YSBsaW5lIHRoYXQgaG9sZHMgS0VZLXEwMDAwMDA1IGluIGl0cyBtaWRkbGU=\n";
+    let outcome = Survey::new(1).run(vec![Body::bytes(key(5).into_bytes()), Body::bytes(gzip(encoded))]);
+    let [plain, hidden] = &outcome.findings[..] else { panic!("two findings, not {:?}", outcome.findings) };
+    assert_eq!((hidden.fingerprint, &hidden.preview), (plain.fingerprint, &plain.preview));
+    assert_eq!(hidden.decoding[..], ["gzip", "base64"]);
+}
+
+#[test]
 fn a_very_long_line_is_one_line() {
     let mut text = noise(3 << 20);
     text.extend_from_slice(format!(" {}", key(1)).as_bytes());

@@ -96,6 +96,20 @@ fn the_cap_keeps_the_first_occurrences_and_counts_the_rest() {
 }
 
 #[test]
+fn what_is_allowed_by_fingerprint_is_neither_reported_nor_counted() {
+    let body = || vec![Body::bytes(format!("{} {} {}", key(1), key(2), key(1)))];
+    let allowed = fingerprint_key().fingerprint(key(1).as_bytes());
+    let found = |allow: &str| {
+        let outcome = Survey::new(1).cap(1).allow(allow).run(body());
+        (outcome.findings[0].span.start, outcome.totals.overflow)
+    };
+    let allow = format!("fingerprints = ['{allowed}']");
+    assert_eq!(found(&format!("fingerprints = ['{}']", "0".repeat(32))), (0, 2));
+    assert_eq!(found(&allow), (1 + key(1).len() as u64, 0));
+    assert_eq!(found(&format!("{allow}\npaths = ['^other']\ncondition = 'all'")), (0, 2));
+}
+
+#[test]
 fn the_outcome_is_the_same_every_time() {
     let archive = tar(&[("a", key(1).as_bytes()), ("b", &tar(&[("c", key(2).as_bytes())]))]);
     let long: String =

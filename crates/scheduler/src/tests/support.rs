@@ -25,10 +25,13 @@ negative = ["KEY-", "KEY-0"]
 /// A rule that matches `KEY-` and eight lower-case letters or digits.
 pub(super) fn scanner() -> Arc<Scanner> {
     static SCANNER: OnceLock<Arc<Scanner>> = OnceLock::new();
-    Arc::clone(SCANNER.get_or_init(|| {
-        let source = RuleSource { name: "test.toml".to_owned(), text: RULE.to_owned() };
-        Arc::new(Scanner::new(Arc::new(RuleSet::load(&[source]).unwrap())))
-    }))
+    Arc::clone(SCANNER.get_or_init(|| scanner_with("")))
+}
+
+/// The same with more in the file.
+fn scanner_with(more: &str) -> Arc<Scanner> {
+    let source = RuleSource { name: "test.toml".to_owned(), text: format!("{RULE}{more}") };
+    Arc::new(Scanner::new(Arc::new(RuleSet::load(&[source]).unwrap())))
 }
 
 pub(super) fn key(n: usize) -> String {
@@ -212,12 +215,18 @@ impl Outcome {
 pub(super) struct Survey {
     pub(super) config: CoreConfig,
     pub(super) options: PacketOptions,
+    scanner: Arc<Scanner>,
     on_read: Option<Hook>,
 }
 
 impl Survey {
     pub(super) fn new(threads: usize) -> Self {
-        Survey { config: CoreConfig::for_threads(threads), options: options(), on_read: None }
+        Survey {
+            config: CoreConfig::for_threads(threads),
+            options: options(),
+            scanner: scanner(),
+            on_read: None,
+        }
     }
 
     pub(super) fn frontier(mut self, capacity: usize) -> Self {
@@ -232,6 +241,12 @@ impl Survey {
 
     pub(super) fn cap(mut self, cap: usize) -> Self {
         self.options.occurrence_cap = cap;
+        self
+    }
+
+    /// With an allow list, as it is written.
+    pub(super) fn allow(mut self, allow: &str) -> Self {
+        self.scanner = scanner_with(&format!("[[allow]]\n{allow}"));
         self
     }
 
@@ -251,7 +266,7 @@ impl Survey {
         let source = Arc::new(Memory { bodies, shared: OnceLock::new(), on_read: self.on_read });
         assert!(source.shared.set(Arc::clone(core.shared())).is_ok());
         let sink = Arc::new(Collector::default());
-        core.submit(packet(source, &sink, self.options));
+        core.submit(Packet { scanner: self.scanner, ..packet(source, &sink, self.options) });
         let metrics = core.shutdown();
         assert!(buffers.made() <= self.config.buffer_count, "the pool kept its bound");
         assert_eq!(buffers.free(), buffers.made(), "every buffer came back");
@@ -259,8 +274,12 @@ impl Survey {
     }
 }
 
+pub(super) fn fingerprint_key() -> FingerprintKey {
+    FingerprintKey::new([7; 32])
+}
+
 pub(super) fn core(config: CoreConfig) -> ScanCore {
-    ScanCore::new(config, FingerprintKey::new([7; 32])).unwrap()
+    ScanCore::new(config, fingerprint_key()).unwrap()
 }
 
 pub(super) fn packet(source: Arc<dyn ObjectSource>, sink: &Arc<Collector>, options: PacketOptions) -> Packet {

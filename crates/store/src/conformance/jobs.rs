@@ -59,6 +59,8 @@ async fn a_child_job_per_node_group(book: Book) {
     known.sort_unstable();
     sources.sort_unstable();
     assert_eq!(known, sources);
+    assert_eq!(book.store().job_fingerprint_key(master).await.unwrap().as_deref(), Some(KEY));
+    assert_eq!(book.store().job_fingerprint_key(MasterJobId([9; 16])).await.unwrap(), None);
 }
 
 async fn unfinished_finds_the_same_request(book: Book) {

@@ -141,6 +141,11 @@ pub(super) fn job_rule_set(row: &Row) -> Result<RuleSetHash> {
     values::rule_set_of(get(row, 0)?)
 }
 
+/// Columns: configuration.
+pub(super) fn job_fingerprint_key(row: &Row) -> Result<String> {
+    values::fingerprint_key_of(get(row, 0)?)
+}
+
 /// Columns: id, name, kind, configuration.
 pub(super) fn datasource(row: &Row) -> Result<Datasource> {
     Ok(Datasource {

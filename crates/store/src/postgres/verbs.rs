@@ -455,4 +455,9 @@ impl Store for PostgresStore {
         let rows = self.read(reports::CONFIGURATION, params![master.0.to_vec()]).await?;
         rows.first().map(reports::job_rule_set).transpose()
     }
+
+    async fn job_fingerprint_key(&self, master: MasterJobId) -> Result<Option<String>> {
+        let rows = self.read(reports::CONFIGURATION, params![master.0.to_vec()]).await?;
+        rows.first().map(reports::job_fingerprint_key).transpose()
+    }
 }

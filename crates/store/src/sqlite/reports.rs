@@ -1,6 +1,6 @@
 //! Reading: summaries, occurrences, problems.
 
-use domesday_model::{DatasourceId, MasterJobId, RuleSetHash, Score};
+use domesday_model::{DatasourceId, MasterJobId, Score};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::Result;
@@ -86,11 +86,16 @@ pub(super) fn datasources(c: &Connection, master: MasterJobId) -> Result<Vec<Dat
     rows.map(|row| row?).collect()
 }
 
-pub(super) fn job_rule_set(c: &Connection, master: MasterJobId) -> Result<Option<RuleSetHash>> {
+/// What `read` takes from the configuration of a master job's children, which agree but for their sources.
+pub(super) fn from_configuration<T>(
+    c: &Connection,
+    master: MasterJobId,
+    read: impl FnOnce(&str) -> Result<T>,
+) -> Result<Option<T>> {
     const CONFIGURATION: &str = statement(FILE, "job_configuration");
     let mut statement = c.prepare_cached(CONFIGURATION)?;
     let text: Option<String> = statement.query_row([master.0], |row| row.get(0)).optional()?;
-    text.as_deref().map(values::rule_set_of).transpose()
+    text.as_deref().map(read).transpose()
 }
 
 fn each(

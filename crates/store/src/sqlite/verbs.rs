@@ -16,6 +16,7 @@ use super::{
 };
 use crate::decide::{CONTAINERS, OBJECTS};
 use crate::types::*;
+use crate::values;
 use crate::verbs::Store;
 
 #[async_trait]
@@ -448,6 +449,10 @@ impl Store for SqliteStore {
     }
 
     async fn job_rule_set(&self, master: MasterJobId) -> Result<Option<RuleSetHash>> {
-        self.read(move |c| reports::job_rule_set(c, master)).await
+        self.read(move |c| reports::from_configuration(c, master, values::rule_set_of)).await
+    }
+
+    async fn job_fingerprint_key(&self, master: MasterJobId) -> Result<Option<String>> {
+        self.read(move |c| reports::from_configuration(c, master, values::fingerprint_key_of)).await
     }
 }

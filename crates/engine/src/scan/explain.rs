@@ -1,0 +1,87 @@
+//! What became of every match, told to whoever asks.
+//!
+//! A scan drops matches at several steps. The steps hand what they drop to a [`Watch`]; in a scan it is `()`, which
+//! takes nothing and costs nothing, so that an explanation is of the very steps of a scan and not of a copy of them.
+
+use std::ops::Range;
+
+use domesday_model::Score;
+
+use super::Match;
+use crate::scoring::Evidences;
+
+/// A match, and what became of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Explained {
+    /// Of one that got no score it is 0, and there are no reasons.
+    pub found: Match,
+    pub verdict: Verdict,
+}
+
+/// What becomes of a match.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// It is a match of the scan, whatever its score.
+    Found,
+    /// The rule's validator of this index says that it is something else.
+    Refused { validator: usize },
+    /// It scores less than the scanner's floor.
+    BelowFloor,
+    /// A comment beside it says so.
+    Ignored,
+    /// An allow list says so.
+    Allowed,
+    /// A match of this rule over the same bytes is more specific, or surer.
+    Displaced { by: u32 },
+}
+
+impl Explained {
+    pub(super) fn without_score(rule: u32, span: Range<usize>, refusal: Option<usize>) -> Explained {
+        let found = Match {
+            rule,
+            span,
+            score: Score(0),
+            reasons: Evidences::default(),
+            decoded: None,
+            allowed: false,
+        };
+        let verdict = refusal.map_or(Verdict::BelowFloor, |validator| Verdict::Refused { validator });
+        Explained { found, verdict }
+    }
+}
+
+/// Takes what a scan drops.
+pub(super) trait Watch: Default {
+    fn dropped(&mut self, told: impl FnOnce() -> Explained);
+    fn into_all(self) -> Vec<Explained>;
+}
+
+impl Watch for () {
+    fn dropped(&mut self, _told: impl FnOnce() -> Explained) {}
+
+    fn into_all(self) -> Vec<Explained> {
+        Vec::new()
+    }
+}
+
+impl Watch for Vec<Explained> {
+    fn dropped(&mut self, told: impl FnOnce() -> Explained) {
+        self.push(told());
+    }
+
+    fn into_all(self) -> Vec<Explained> {
+        self
+    }
+}
+
+/// All that happened, in order of spans and rules. What stands there as it is comes before what a decoding of the
+/// same bytes said once more, which is left out.
+pub(super) fn all(dropped: Vec<Explained>, found: Vec<Match>) -> Vec<Explained> {
+    let verdict = |found: &Match| if found.allowed { Verdict::Allowed } else { Verdict::Found };
+    let found = found.into_iter().map(|found| Explained { verdict: verdict(&found), found });
+    let mut all: Vec<_> = found.chain(dropped).collect();
+    let place = |told: &Explained| (told.found.span.start, told.found.span.end, told.found.rule);
+    all.sort_by_key(|told| (place(told), told.found.decoded.is_some()));
+    all.dedup_by_key(|told| place(told));
+    all
+}

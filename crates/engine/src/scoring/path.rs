@@ -1,0 +1,134 @@
+//! What the path of an object tells of its findings: whether it is one of tests and samples, or of source code.
+
+/// Parts of paths of tests, samples and fixtures.
+const SAMPLES: &[&str] = &[
+    "test",
+    "tests",
+    "__tests__",
+    "testdata",
+    "testing",
+    "unittest",
+    "unittests",
+    "spec",
+    "specs",
+    "fixture",
+    "fixtures",
+    "example",
+    "examples",
+    "sample",
+    "samples",
+    "demo",
+    "demos",
+    "mock",
+    "mocks",
+    "__mocks__",
+];
+
+/// Words of the name of a single file of tests or samples, set off by `.`, `_` or `-`: `app_test.go`, `.env.sample`.
+const SAMPLE_WORDS: &[&str] =
+    &["test", "tests", "spec", "example", "sample", "template", "dist", "mock", "fixture"];
+
+/// Ends of names of programs and of what is written about them, in order.
+const CODE: &[&str] = &[
+    "adoc", "asm", "awk", "bash", "bat", "c", "cc", "clj", "cmake", "cmd", "cocci", "cpp", "cs", "css",
+    "cxx", "dart", "diff", "dts", "dtsi", "el", "erl", "ex", "exs", "go", "h", "hh", "hpp", "hs", "idl",
+    "java", "jl", "js", "jsx", "kt", "l", "ld", "less", "lock", "lua", "m", "m4", "mailmap", "md", "mjs",
+    "mk", "mm", "patch", "php", "pl", "pm", "po", "proto", "ps1", "py", "pyi", "r", "rb", "rs", "rst", "s",
+    "scala", "scss", "sh", "sv", "svg", "swift", "tcl", "tex", "ts", "tsx", "v", "vhd", "vim", "vue", "y",
+    "zsh",
+];
+
+/// Folders of documentation.
+const CODE_FOLDERS: &[&str] = &["doc", "docs", "documentation", "man"];
+
+/// Names of files of a source tree.
+const CODE_NAMES: &[&str] = &[
+    "authors",
+    "changelog",
+    "changes",
+    "contributors",
+    "copying",
+    "credits",
+    "cargo.toml",
+    "cargo.toml.orig",
+    "composer.json",
+    "config.guess",
+    "config.sub",
+    "configure",
+    "dockerfile",
+    "kbuild",
+    "kconfig",
+    "license",
+    "maintainers",
+    "makefile",
+    "news",
+    "notice",
+    "package.json",
+    "pyproject.toml",
+    "readme",
+    "thanks",
+    "todo",
+];
+
+/// What kind of object a path names.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct PathKind {
+    /// Tests, samples or fixtures.
+    pub sample: bool,
+    /// Source code or its documentation.
+    pub code: bool,
+}
+
+impl PathKind {
+    pub fn of(path: &[u8]) -> PathKind {
+        let mut parts = path.split(|&byte| byte == b'/' || byte == b'\\');
+        let is_one_of =
+            |part: &[u8], names: &[&str]| names.iter().any(|name| part.eq_ignore_ascii_case(name.as_bytes()));
+        let name = parts.clone().next_back().unwrap_or_default();
+        let ending = name.iter().rposition(|&byte| byte == b'.').map(|dot| &name[dot + 1..]);
+        let is_code = |ending: &[u8]| {
+            let ending = ending.iter().map(u8::to_ascii_lowercase);
+            CODE.binary_search_by(|known| known.bytes().cmp(ending.clone())).is_ok()
+        };
+        let code = ending.is_some_and(is_code)
+            || is_one_of(name, CODE_NAMES)
+            || name.ends_with(b"defconfig")
+            || parts.clone().any(|part| is_one_of(part, CODE_FOLDERS));
+        let mut words = name.split(|byte| b"._-".contains(byte));
+        let sample =
+            parts.any(|part| is_one_of(part, SAMPLES)) || words.any(|word| is_one_of(word, SAMPLE_WORDS));
+        PathKind { sample, code }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(path: &str, sample: bool, code: bool) {
+        assert_eq!(PathKind::of(path.as_bytes()), PathKind { sample, code }, "{path}");
+    }
+
+    #[test]
+    fn ends_of_names_are_in_order() {
+        assert!(CODE.is_sorted());
+    }
+
+    #[test]
+    fn paths_tell_tests_and_source_code() {
+        check("", false, false);
+        check("src/main.RS", false, true);
+        check("a/tests/users.csv", true, false);
+        check("C:\\work\\examples\\a.py", true, true);
+        check("MAINTAINERS", false, true);
+        check("a/.mailmap", false, true);
+        check("a/Cargo.toml", false, true);
+        check("config.toml", false, false);
+        check("arch/arm/configs/pxa_defconfig", false, true);
+        check("contest/mail.txt", false, false);
+        check("dump.c.sql", false, false);
+        check("src/login_test.go", true, true);
+        check("deploy/.env.example", true, false);
+        check("src/latest.json", false, false);
+    }
+}
