@@ -64,8 +64,11 @@ const fn taxed(name: &'static str, own: &'static [&'static str], also: &'static 
 const VAT: &[&str] = &["eu-vat-number"];
 
 pub const ALL: &[Type] = &[
-    headline("CREDIT_CARD", &["payment-card", "payment-card-unseparated"]),
-    headline("IBAN_CODE", &["iban", "iban-grouped"]),
+    headline(
+        "CREDIT_CARD",
+        &["payment-card", "payment-card-spaced", "payment-card-typeset", "payment-card-unseparated"],
+    ),
+    headline("IBAN_CODE", &["iban", "iban-grouped", "iban-labelled", "iban-typeset"]),
     headline("US_SSN", &["us-social-security-number*"]),
     headline("EMAIL_ADDRESS", &["email-address"]),
     headline("PHONE_NUMBER", &["phone-*"]),
@@ -95,7 +98,7 @@ pub const ALL: &[Type] = &[
     national("ar.cuit", &["ar-cuit"]),
     national("ar.dni", &["ar-dni"]),
     national("ar.cbu", &["ar-cbu"]),
-    national("cl.rut", &["cl-rut"]),
+    national("cl.rut", &["cl-rut", "cl-rut-undotted"]),
     national("co.nit", &["co-nit"]),
     national("pe.ruc", &["pe-ruc"]),
     national("pe.cui", &["pe-identity"]),
@@ -159,7 +162,7 @@ pub const ALL: &[Type] = &[
     national("cn.ric", &["cn-resident-id"]),
     national("cn.uscc", &["cn-organisation-code"]),
     national("jp.in", &["jp-my-number"]),
-    national("kr.rrn", &["kr-resident-registration"]),
+    national("kr.rrn", &["kr-resident-registration", "kr-resident-registration-unseparated"]),
     national("kr.brn", &["kr-business-number"]),
     national("th.pin", &["th-national-id"]),
     national("my.nric", &["my-nric"]),

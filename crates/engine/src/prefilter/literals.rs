@@ -13,7 +13,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::shares::{GramSet, common_share, common_with, gram_share, share};
+use super::shares::{GramSet, NO_GRAMS, common_share, common_with, gram_share, share};
 use super::simd::{self, BLOCK, BUCKETS, Buckets, GRAM, Level};
 use super::{Hit, SEGMENT_ALIGN};
 use crate::rules::Literal;
@@ -158,7 +158,7 @@ const GRAMS_WEIGHED: usize = 5;
 
 /// The bytes, less their high bit, at a place of the grams of a bucket, their share of all text, and the common
 /// grams that have one of them there.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Place {
     bytes: u128,
     share: f32,
@@ -166,6 +166,8 @@ struct Place {
 }
 
 impl Place {
+    const NONE: Place = Place { bytes: 0, share: 0.0, common: NO_GRAMS };
+
     fn of(literal: &Literal, byte: Option<u8>, at: usize) -> Place {
         let bytes = byte.map_or(u128::MAX, |byte| {
             forms(byte, literal.any_case).fold(0, |bytes, byte| bytes | 1 << (byte & 0x7f))
@@ -176,12 +178,15 @@ impl Place {
         Place { bytes, share: share_of(bytes), common }
     }
 
-    fn with(self, other: &Place) -> Place {
-        Place {
-            bytes: self.bytes | other.bytes,
-            share: self.share + share_of(other.bytes & !self.bytes),
-            common: std::array::from_fn(|word| self.common[word] | other.common[word]),
-        }
+    /// The share with those of another.
+    fn share_with(&self, other: &Place) -> f32 {
+        self.share + share_of(other.bytes & !self.bytes)
+    }
+
+    fn add(&mut self, other: &Place) {
+        self.share = self.share_with(other);
+        self.bytes |= other.bytes;
+        self.common.iter_mut().zip(&other.common).for_each(|(ours, theirs)| *ours |= theirs);
     }
 }
 
@@ -196,7 +201,7 @@ fn share_of(mut bytes: u128) -> f32 {
 }
 
 /// Places of grams, and how much text passes there.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Bucket {
     places: [Place; GRAM],
     by_chance: f32,
@@ -204,22 +209,38 @@ struct Bucket {
 }
 
 impl Bucket {
-    /// With one more gram; how much more text passes then: as much as if bytes came by chance, and the common
-    /// grams, which do not.
-    fn with(&self, gram: &[Place; GRAM]) -> (Bucket, f32) {
-        let places: [Place; GRAM] = std::array::from_fn(|at| self.places[at].with(&gram[at]));
-        let by_chance = places.iter().map(|place| place.share).product::<f32>();
-        let common: GramSet =
-            std::array::from_fn(|word| places.iter().fold(u64::MAX, |set, place| set & place.common[word]));
-        let more: GramSet = std::array::from_fn(|word| common[word] & !self.common[word]);
-        (Bucket { places, by_chance, common }, by_chance - self.by_chance + common_share(&more))
+    const EMPTY: Bucket = Bucket { places: [Place::NONE; GRAM], by_chance: 0.0, common: NO_GRAMS };
+
+    /// How much more text passes with one more gram: as much as if bytes came by chance, and the common grams, which
+    /// do not. `None` if it is not less than `limit`.
+    fn cost_of(&self, gram: &[Place; GRAM], limit: f32) -> Option<f32> {
+        let shares = self.places.iter().zip(gram).map(|(place, byte)| place.share_with(byte));
+        let mut more = shares.product::<f32>() - self.by_chance;
+        for (word, known) in self.common.iter().enumerate() {
+            if more >= limit {
+                return None;
+            }
+            let places = self.places.iter().zip(gram);
+            let all =
+                places.fold(u64::MAX, |all, (ours, theirs)| all & (ours.common[word] | theirs.common[word]));
+            more += common_share(word, all & !known);
+        }
+        (more < limit).then_some(more)
+    }
+
+    fn add(&mut self, gram: &[Place; GRAM]) {
+        self.places.iter_mut().zip(gram).for_each(|(ours, theirs)| ours.add(theirs));
+        self.by_chance = self.places.iter().map(|place| place.share).product();
+        self.common = std::array::from_fn(|word| {
+            self.places.iter().fold(u64::MAX, |all, place| all & place.common[word])
+        });
     }
 }
 
 /// Chooses a gram of each literal and a bucket for it, so that the least text passes: a gram that is rare, or
 /// that a bucket lets through anyway.
 fn in_buckets(literals: &[(Literal, Vec<u32>)]) -> (Buckets, Vec<Entry>) {
-    let mut buckets = [Bucket::default(); BUCKETS];
+    let mut buckets = vec![Bucket::EMPTY; BUCKETS];
     let grams_of = |literal: &Literal| {
         let last = literal.bytes.len().saturating_sub(GRAM) as i32;
         let mut grams: Vec<_> = (0..=last).map(|offset| (commonness(literal, offset), offset)).collect();
@@ -234,22 +255,23 @@ fn in_buckets(literals: &[(Literal, Vec<u32>)]) -> (Buckets, Vec<Entry>) {
     order.sort_by(|a, b| b.2[0].0.total_cmp(&a.2[0].0));
     let mut entries = Vec::new();
     for (number, literal, grams) in order {
-        let mut best = (f32::INFINITY, 0, 0, Bucket::default());
+        let mut best = (f32::INFINITY, 0, 0);
+        let mut best_gram = [Place::NONE; GRAM];
         for (commonness, offset) in grams {
-            if VERIFY_COST * commonness >= best.0 {
+            let verifying = VERIFY_COST * commonness;
+            if verifying >= best.0 {
                 break;
             }
             let gram = std::array::from_fn(|at| Place::of(literal, byte_of(literal, offset, at), at));
             for (number, bucket) in buckets.iter().enumerate() {
-                let (grown, more) = bucket.with(&gram);
-                let cost = more + VERIFY_COST * commonness;
-                if cost < best.0 {
-                    best = (cost, offset, number, grown);
+                if let Some(more) = bucket.cost_of(&gram, best.0 - verifying) {
+                    best = (more + verifying, offset, number);
+                    best_gram = gram;
                 }
             }
         }
-        let (_, offset, bucket, grown) = best;
-        buckets[bucket] = grown;
+        let (_, offset, bucket) = best;
+        buckets[bucket].add(&best_gram);
         entries.push(Entry::new(number, literal, offset));
     }
     let mut tables = Buckets::default();

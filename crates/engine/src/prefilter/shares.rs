@@ -41,10 +41,12 @@ pub fn gram_share(gram: [u8; 4]) -> Option<f32> {
 }
 
 /// How many of the commonest grams there are: as many as fit [`GramSet`].
-pub const COMMONEST: usize = 256;
+pub const COMMONEST: usize = 4096;
 
 /// A set of the commonest grams, by their number.
 pub type GramSet = [u64; COMMONEST / 64];
+
+pub const NO_GRAMS: GramSet = [0; COMMONEST / 64];
 
 /// The commonest grams with their share.
 static COMMON: LazyLock<Vec<([u8; 4], f32)>> = LazyLock::new(|| {
@@ -56,7 +58,7 @@ static COMMON: LazyLock<Vec<([u8; 4], f32)>> = LazyLock::new(|| {
 
 /// By place and byte, the commonest grams that have it there.
 static COMMON_WITH: LazyLock<Box<[[GramSet; 128]; 4]>> = LazyLock::new(|| {
-    let mut sets = Box::new([[GramSet::default(); 128]; 4]);
+    let mut sets = Box::new([[NO_GRAMS; 128]; 4]);
     for (number, (gram, _)) in COMMON.iter().enumerate() {
         for (at, byte) in gram.iter().enumerate() {
             sets[at][usize::from(byte & 0x7f)][number / 64] |= 1 << (number % 64);
@@ -70,15 +72,12 @@ pub fn common_with(byte: Option<u8>, at: usize) -> GramSet {
     byte.map_or([u64::MAX; COMMONEST / 64], |byte| COMMON_WITH[at][usize::from(byte & 0x7f)])
 }
 
-/// The share of some of the commonest grams.
-pub fn common_share(set: &GramSet) -> f32 {
+/// The share of some of the commonest grams: those of one word of a set.
+pub fn common_share(word: usize, mut bits: u64) -> f32 {
     let mut sum = 0.0;
-    for (word, &bits) in set.iter().enumerate() {
-        let mut bits = bits;
-        while bits != 0 {
-            sum += COMMON.get(64 * word + bits.trailing_zeros() as usize).map_or(0.0, |&(_, share)| share);
-            bits &= bits - 1;
-        }
+    while bits != 0 {
+        sum += COMMON.get(64 * word + bits.trailing_zeros() as usize).map_or(0.0, |&(_, share)| share);
+        bits &= bits - 1;
     }
     sum
 }
