@@ -1,9 +1,9 @@
 //! The configuration file of a tree, `.domesday.toml`: what is scanned of it, with which rules, and what is allowed.
 //!
 //! It is found in what is scanned, and so may come from somebody else: it can narrow a scan, it is announced when
-//! it does, and it must not be able to do anything else, such as to name a credential. It is read strictly, since a misspelt field would be a
-//! setting that silently does nothing. What concerns rules is handed to the engine as text, with everything else
-//! blanked out, so that the engine's messages name the right lines.
+//! it does, and it must not be able to do anything else, such as to name a credential. It is read strictly, since a
+//! misspelt field would be a setting that silently does nothing. What concerns rules is handed to the engine as text,
+//! with everything else blanked out, so that the engine's messages name the right lines.
 
 use std::collections::BTreeSet;
 use std::io::Read;

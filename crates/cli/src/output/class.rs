@@ -22,10 +22,11 @@ impl ClassFilter {
         regulation: Option<Regulation>,
         rules: &[RuleInfo],
     ) -> Result<ClassFilter> {
-        let mut known: Vec<_> = rules.iter().flat_map(|rule| &rule.class.regulations).collect();
+        let concerned = || rules.iter().flat_map(|rule| &rule.class.regulations);
         if let Some(regulation) = &regulation
-            && !known.contains(&regulation)
+            && !concerned().any(|known| known == regulation)
         {
+            let mut known: Vec<_> = concerned().collect();
             known.sort();
             known.dedup();
             let known: Vec<_> = known.into_iter().map(Regulation::as_str).collect();

@@ -246,7 +246,8 @@ impl Scanner {
         watch: &mut W,
     ) -> Vec<Match> {
         let bytes = chunk.bytes;
-        let prefilter = self.prefilter(PathKind::of(chunk.path));
+        let path = PathKind::of(chunk.path);
+        let prefilter = self.prefilter(path);
         let mut encoded = Vec::new();
         scratch.found.clear();
         self.for_each_segment(bytes, accept, |segment| {
@@ -269,7 +270,7 @@ impl Scanner {
         });
         scratch.found.sort_unstable();
         scratch.found.dedup_by(confirm::Found::same_value);
-        self.judge(chunk, accept, scratch, watch);
+        self.judge(chunk, path, accept, scratch, watch);
         let mut matches = std::mem::take(&mut scratch.judged);
         if depth < decode::DEPTH_MAX {
             let mut decoded = Vec::new();
@@ -357,12 +358,12 @@ impl Scanner {
     fn judge<W: Watch>(
         &self,
         chunk: &Chunk<'_>,
+        path: PathKind,
         accept: &Range<usize>,
         scratch: &mut Scratch,
         watch: &mut W,
     ) {
         let near = accept.start.saturating_sub(MAX_MATCH_LEN)..accept.end + MAX_MATCH_LEN;
-        let path = PathKind::of(chunk.path);
         scratch.judged.clear();
         for found in scratch.found.iter().filter(|found| near.contains(&found.start)) {
             let rule = &self.rules.rules()[found.rule as usize];
