@@ -13,19 +13,19 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::shares::{GramSet, NO_GRAMS, common_share, common_with, gram_share, share};
-use super::simd::{self, BLOCK, BUCKETS, Buckets, GRAM, Level};
+use super::shares::{GramSet, NO_GRAMS, common_share, common_with, gram_share, share, share_of_kinds};
+use super::simd::{
+    self, BLOCK, BUCKETS, Buckets, GRAM, GramHashes, KINDS, Level, SIFT_MAX, SiftedPlaces, kind,
+};
 use super::{Hit, SEGMENT_ALIGN};
 use crate::rules::Literal;
 
 /// Blocks that are tested before hits are verified.
-const BATCH: usize = 64;
+const BATCH: usize = SIFT_MAX;
 /// Rows of a table of bits; with 64 bits each, two tables leave half of a common L1 cache to the text.
 const ROWS: usize = 1024;
 /// Lists of entries to verify: many more than there are literals, so that most are empty.
 const LISTS: usize = 4096;
-/// Bits that tell whether any literal has a gram; few of them are set, and all fit a part of the L1 cache.
-const KNOWN_BITS: usize = 1 << 16;
 /// Sets the bit that tells small letters from capitals.
 const FOLD: u32 = 0x2020_2020;
 
@@ -108,12 +108,9 @@ impl Builder {
         entries.sort_by_key(list);
         let list_starts =
             (0..=LISTS).map(|number| entries.partition_point(|entry| list(entry) < number) as u32);
-        let mut known = vec![0u64; KNOWN_BITS / 64];
-        for gram in entries.iter().flat_map(Entry::grams) {
-            let bit = hash::<KNOWN_BITS>(gram, u32::MAX);
-            known[bit / 64] |= 1 << (bit % 64);
-        }
-        LiteralIndex { test, key, known, list_starts: list_starts.collect(), entries, literals }
+        let mut known = GramHashes::default();
+        entries.iter().flat_map(Entry::grams).for_each(|gram| known.insert(gram));
+        LiteralIndex { test, key, level, known, list_starts: list_starts.collect(), entries, literals }
     }
 }
 
@@ -156,48 +153,33 @@ const VERIFY_COST: f32 = 4.0;
 /// Grams of a literal that are weighed against each other: its rarest.
 const GRAMS_WEIGHED: usize = 5;
 
-/// The bytes, less their high bit, at a place of the grams of a bucket, their share of all text, and the common
-/// grams that have one of them there.
+/// The kinds of bytes at a place of the grams of a bucket, their share of all text, and the common grams that have
+/// one of them there.
 #[derive(Clone, Copy)]
 struct Place {
-    bytes: u128,
+    kinds: u64,
     share: f32,
     common: GramSet,
 }
 
 impl Place {
-    const NONE: Place = Place { bytes: 0, share: 0.0, common: NO_GRAMS };
+    const NONE: Place = Place { kinds: 0, share: 0.0, common: NO_GRAMS };
 
-    fn of(literal: &Literal, byte: Option<u8>, at: usize) -> Place {
-        let bytes = byte.map_or(u128::MAX, |byte| {
-            forms(byte, literal.any_case).fold(0, |bytes, byte| bytes | 1 << (byte & 0x7f))
-        });
-        // The commonest are counted in lower case.
-        let common =
-            common_with(byte.map(|byte| if literal.any_case { byte.to_ascii_lowercase() } else { byte }), at);
-        Place { bytes, share: share_of(bytes), common }
+    fn of(byte: Option<u8>, at: usize) -> Place {
+        let kinds = byte.map_or(u64::MAX, |byte| 1 << kind(byte));
+        Place { kinds, share: share_of_kinds(kinds) / WHOLE, common: common_with(byte, at) }
     }
 
     /// The share with those of another.
     fn share_with(&self, other: &Place) -> f32 {
-        self.share + share_of(other.bytes & !self.bytes)
+        self.share + share_of_kinds(other.kinds & !self.kinds) / WHOLE
     }
 
     fn add(&mut self, other: &Place) {
         self.share = self.share_with(other);
-        self.bytes |= other.bytes;
+        self.kinds |= other.kinds;
         self.common.iter_mut().zip(&other.common).for_each(|(ours, theirs)| *ours |= theirs);
     }
-}
-
-/// The share of some bytes, less their high bit, of all text.
-fn share_of(mut bytes: u128) -> f32 {
-    let mut sum = 0.0;
-    while bytes != 0 {
-        sum += share(bytes.trailing_zeros() as u8);
-        bytes &= bytes - 1;
-    }
-    sum / WHOLE
 }
 
 /// Places of grams, and how much text passes there.
@@ -262,7 +244,7 @@ fn in_buckets(literals: &[(Literal, Vec<u32>)]) -> (Buckets, Vec<Entry>) {
             if verifying >= best.0 {
                 break;
             }
-            let gram = std::array::from_fn(|at| Place::of(literal, byte_of(literal, offset, at), at));
+            let gram = std::array::from_fn(|at| Place::of(byte_of(literal, offset, at), at));
             for (number, bucket) in buckets.iter().enumerate() {
                 if let Some(more) = bucket.cost_of(&gram, best.0 - verifying) {
                     best = (more + verifying, offset, number);
@@ -277,8 +259,8 @@ fn in_buckets(literals: &[(Literal, Vec<u32>)]) -> (Buckets, Vec<Entry>) {
     let mut tables = Buckets::default();
     for (number, bucket) in buckets.iter().enumerate() {
         for (at, place) in bucket.places.iter().enumerate() {
-            let bytes = (0..128).filter(|byte| place.bytes >> byte & 1 != 0);
-            bytes.for_each(|byte| tables.allow(number, at, byte));
+            let kinds = (0..KINDS).filter(|kind| place.kinds >> kind & 1 != 0);
+            kinds.for_each(|kind| tables.allow(number, at, kind as u8));
         }
     }
     (tables, entries)
@@ -370,8 +352,9 @@ pub struct LiteralIndex {
     test: Test,
     /// The bytes of a gram that choose its list.
     key: u32,
-    /// Which grams are anyone's: most that pass the test end here, by a branch that is hardly ever taken.
-    known: Vec<u64>,
+    level: Level,
+    /// Which grams are anyone's: most that pass the test end here.
+    known: GramHashes,
     /// The entries of list `n` are `entries[list_starts[n]..list_starts[n + 1]]`.
     list_starts: Vec<u32>,
     entries: Vec<Entry>,
@@ -386,50 +369,30 @@ impl LiteralIndex {
         }
         let mut at = segment.start;
         let mut masks = [0; BATCH];
+        let mut places: SiftedPlaces = [0; BATCH * BLOCK];
         while at < segment.end {
             let whole = bytes.len().saturating_sub(at + GRAM - 1).min(segment.end - at) / BLOCK;
-            if whole == 0 {
-                break;
-            }
-            let masks = &mut masks[..whole.min(BATCH)];
-            self.test.run(&bytes[at..], masks);
-            self.verify_all(bytes, at, masks, hits);
-            at += masks.len() * BLOCK;
-        }
-        if at < segment.end {
             // The last bytes, where a gram may reach beyond the end, which cannot be told from zeros.
             let mut padded = [0; 2 * BLOCK + GRAM - 1];
-            let rest = &bytes[at..bytes.len().min(at + padded.len())];
-            padded[..rest.len()].copy_from_slice(rest);
-            let masks = &mut masks[..(segment.end - at).div_ceil(BLOCK)];
-            self.test.run(&padded, masks);
-            self.verify_all(bytes, at, masks, hits);
+            let (text, blocks) = if whole > 0 {
+                (&bytes[at..], whole.min(BATCH))
+            } else {
+                let rest = &bytes[at..bytes.len().min(at + padded.len())];
+                padded[..rest.len()].copy_from_slice(rest);
+                (&padded[..], (segment.end - at).div_ceil(BLOCK))
+            };
+            let masks = &mut masks[..blocks];
+            self.test.run(text, masks);
+            let count = self.known.sift(self.level, text, masks, &mut places);
+            for &place in &places[..count] {
+                let gram = text[place as usize..].first_chunk().expect("every gram is whole");
+                self.verify(u32::from_le_bytes(*gram), bytes, at + place as usize, hits);
+            }
+            at += blocks * BLOCK;
         }
     }
 
-    fn verify_all(&self, bytes: &[u8], at: usize, masks: &[u64], hits: &mut Vec<Hit>) {
-        for (block, &mask) in masks.iter().enumerate() {
-            let mut mask = mask;
-            while mask != 0 {
-                self.verify(bytes, at + block * BLOCK + mask.trailing_zeros() as usize, hits);
-                mask &= mask - 1;
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn verify(&self, bytes: &[u8], at: usize, hits: &mut Vec<Hit>) {
-        let gram = match bytes.get(at..).and_then(|rest| rest.first_chunk()) {
-            Some(gram) => u32::from_le_bytes(*gram),
-            None => {
-                let byte = |offset: usize| bytes.get(at + offset).copied().unwrap_or(0);
-                u32::from_le_bytes([byte(0), byte(1), byte(2), byte(3)])
-            }
-        };
-        let known = hash::<KNOWN_BITS>(gram, u32::MAX);
-        if self.known[known / 64] >> (known % 64) & 1 == 0 {
-            return;
-        }
+    fn verify(&self, gram: u32, bytes: &[u8], at: usize, hits: &mut Vec<Hit>) {
         let list = hash::<LISTS>(gram, self.key);
         let entries = self.list_starts[list] as usize..self.list_starts[list + 1] as usize;
         for entry in &self.entries[entries] {

@@ -4,6 +4,8 @@
 
 use std::sync::LazyLock;
 
+use super::simd::{KINDS, kind};
+
 /// In millionths, of bytes less their high bit.
 const SHARES: [u32; 128] = [
     121, 24, 28, 17, 27, 17, 14, 14, 21, 27371, 27481, 15, 27, 13, 9, 20, 13, 7, 5, 7, 20, 13, 13, 10, 14,
@@ -18,6 +20,23 @@ const SHARES: [u32; 128] = [
 /// The share of a byte, in millionths; never nothing, so that a byte that was not seen is told from none.
 pub fn share(byte: u8) -> f32 {
     (SHARES[usize::from(byte & 0x7f)] + 1) as f32
+}
+
+/// The share of all bytes of a kind.
+static KIND_SHARES: LazyLock<[f32; KINDS]> = LazyLock::new(|| {
+    let mut shares = [0.0; KINDS];
+    (0..128).for_each(|byte| shares[kind(byte)] += share(byte));
+    shares
+});
+
+/// The share of the bytes of some kinds, in millionths.
+pub fn share_of_kinds(mut kinds: u64) -> f32 {
+    let mut sum = 0.0;
+    while kinds != 0 {
+        sum += KIND_SHARES[kinds.trailing_zeros() as usize];
+        kinds &= kinds - 1;
+    }
+    sum
 }
 
 /// The common grams in order, in lower case, with their share as a power of one half.
@@ -56,20 +75,20 @@ static COMMON: LazyLock<Vec<([u8; 4], f32)>> = LazyLock::new(|| {
     grams.into_iter().map(|&(gram, power)| (gram, 0.5f32.powi(power))).collect()
 });
 
-/// By place and byte, the commonest grams that have it there.
-static COMMON_WITH: LazyLock<Box<[[GramSet; 128]; 4]>> = LazyLock::new(|| {
-    let mut sets = Box::new([[NO_GRAMS; 128]; 4]);
+/// By place and kind of byte, the commonest grams that have it there.
+static COMMON_WITH: LazyLock<Box<[[GramSet; KINDS]; 4]>> = LazyLock::new(|| {
+    let mut sets = Box::new([[NO_GRAMS; KINDS]; 4]);
     for (number, (gram, _)) in COMMON.iter().enumerate() {
         for (at, byte) in gram.iter().enumerate() {
-            sets[at][usize::from(byte & 0x7f)][number / 64] |= 1 << (number % 64);
+            sets[at][kind(*byte)][number / 64] |= 1 << (number % 64);
         }
     }
     sets
 });
 
-/// The commonest grams that have `byte` at place `at`; all of them if it is left open.
+/// The commonest grams that have a byte of the kind of `byte` at place `at`; all of them if it is left open.
 pub fn common_with(byte: Option<u8>, at: usize) -> GramSet {
-    byte.map_or([u64::MAX; COMMONEST / 64], |byte| COMMON_WITH[at][usize::from(byte & 0x7f)])
+    byte.map_or([u64::MAX; COMMONEST / 64], |byte| COMMON_WITH[at][kind(byte)])
 }
 
 /// The share of some of the commonest grams: those of one word of a set.

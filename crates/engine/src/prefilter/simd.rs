@@ -48,7 +48,7 @@ enum Kind {
     Plain,
     #[cfg(target_arch = "x86_64")]
     Avx2,
-    /// With the byte permutations of VBMI.
+    /// With the byte permutations of VBMI and VBMI2.
     #[cfg(target_arch = "x86_64")]
     Avx512,
 }
@@ -73,7 +73,8 @@ impl Level {
                 && is_x86_feature_detected!("avx512bw")
                 && is_x86_feature_detected!("avx512vl")
                 && is_x86_feature_detected!("avx512dq")
-                && is_x86_feature_detected!("avx512vbmi");
+                && is_x86_feature_detected!("avx512vbmi")
+                && is_x86_feature_detected!("avx512vbmi2");
             &ALL[..1 + usize::from(avx2) + usize::from(avx512)]
         }
         #[cfg(not(target_arch = "x86_64"))]
@@ -168,26 +169,37 @@ mod plain {
 }
 
 /// Literals in buckets, told apart by the bytes of a gram one by one: a gram may be one of bucket `b` if each
-/// of its bytes may stand at its place in one.
+/// of its bytes may stand at its place in one. Bytes count by their [`kind`].
 pub struct Buckets {
-    /// For each byte, less its high bit, the buckets of eight that allow it at a place of the gram.
-    tables: Box<[[[u8; 128]; GRAM]; BUCKETS / 8]>,
+    /// For each kind of byte, the buckets of eight that allow it at a place of the gram.
+    tables: Box<[[[u8; KINDS]; GRAM]; BUCKETS / 8]>,
 }
 
 /// Bytes of a gram.
 pub const GRAM: usize = 4;
+/// All tables of so many fit the registers of the machine.
 pub const BUCKETS: usize = 48;
+/// Kinds of bytes: as many as one permutation tells apart.
+pub const KINDS: usize = 64;
+
+/// What of a byte counts in [`Buckets`]: a letter in any case and one other byte are the same.
+pub const fn kind(byte: u8) -> usize {
+    ((byte | CASE) & (KINDS as u8 - 1)) as usize
+}
+
+/// The bit that tells small letters from capitals.
+const CASE: u8 = 0x20;
 
 impl Default for Buckets {
     fn default() -> Buckets {
-        Buckets { tables: Box::new([[[0; 128]; GRAM]; BUCKETS / 8]) }
+        Buckets { tables: Box::new([[[0; KINDS]; GRAM]; BUCKETS / 8]) }
     }
 }
 
 impl Buckets {
     /// Allows `byte` at place `at` of the grams of `bucket`.
     pub fn allow(&mut self, bucket: usize, at: usize, byte: u8) {
-        self.tables[bucket / 8][at][usize::from(byte & 0x7f)] |= 1 << (bucket % 8);
+        self.tables[bucket / 8][at][kind(byte)] |= 1 << (bucket % 8);
     }
 
     /// Sets bit `i` of `masks[b]` if the gram at byte `i` of block `b` of `bytes` may be in a bucket. After the
@@ -209,9 +221,84 @@ impl Buckets {
 
     fn may_be(&self, gram: &[u8]) -> bool {
         self.tables.iter().any(|places| {
-            let allowed = places.iter().zip(gram).map(|(place, byte)| place[usize::from(byte & 0x7f)]);
+            let allowed = places.iter().zip(gram).map(|(place, byte)| place[kind(*byte)]);
             allowed.fold(u8::MAX, |buckets, allowed| buckets & allowed) != 0
         })
+    }
+}
+
+/// A set of grams in any case, by their hashes: what is in it is found, and little else.
+pub struct GramHashes {
+    bits: Box<[u32; GRAM_HASHES / 32]>,
+}
+
+/// Few of the bits are set, and all fit a part of the L1 cache.
+const GRAM_HASHES: usize = 1 << 17;
+const GRAM_HASH_FACTOR: u32 = 0x9e37_79b1;
+const CASES: u32 = u32::from_le_bytes([CASE; GRAM]);
+
+/// Blocks whose masks are sifted together, at most.
+pub const SIFT_MAX: usize = 64;
+/// Room for a place of every byte of them.
+pub type SiftedPlaces = [u32; SIFT_MAX * BLOCK];
+
+impl Default for GramHashes {
+    fn default() -> GramHashes {
+        GramHashes { bits: Box::new([0; GRAM_HASHES / 32]) }
+    }
+}
+
+impl GramHashes {
+    fn bit(gram: u32) -> usize {
+        ((gram | CASES).wrapping_mul(GRAM_HASH_FACTOR) >> (u32::BITS - GRAM_HASHES.ilog2())) as usize
+    }
+
+    pub fn insert(&mut self, gram: u32) {
+        let bit = GramHashes::bit(gram);
+        self.bits[bit / 32] |= 1 << (bit % 32);
+    }
+
+    #[inline(always)]
+    pub fn may_have(&self, gram: u32) -> bool {
+        let bit = GramHashes::bit(gram);
+        self.bits[bit / 32] >> (bit % 32) & 1 != 0
+    }
+
+    /// Puts the places that `masks` have set and whose gram may be in the set first into `places`, in order; how
+    /// many those are. After the blocks of `bytes` there are [`GRAM`]` - 1` bytes more.
+    pub fn sift(&self, level: Level, bytes: &[u8], masks: &[u64], places: &mut SiftedPlaces) -> usize {
+        let bytes = &bytes[..masks.len() * BLOCK + GRAM - 1];
+        let set = set_places(level, masks, places);
+        let mut kept = 0;
+        // Without a branch: which places are kept cannot be foreseen.
+        for next in 0..set {
+            let place = places[next];
+            let gram = bytes[place as usize..].first_chunk().map_or(0, |gram| u32::from_le_bytes(*gram));
+            places[kept] = place;
+            kept += usize::from(self.may_have(gram));
+        }
+        kept
+    }
+}
+
+/// Puts the places of the bits of `masks` first into `places`; how many those are.
+fn set_places(level: Level, masks: &[u64], places: &mut SiftedPlaces) -> usize {
+    match level.0 {
+        // SAFETY: this level is only made where `Level::all` has found its instructions.
+        #[cfg(target_arch = "x86_64")]
+        Kind::Avx512 => unsafe { x86::set_places_avx512(masks, places) },
+        _ => {
+            let mut count = 0;
+            for (block, &mask) in masks.iter().enumerate() {
+                let mut mask = mask;
+                while mask != 0 {
+                    places[count] = (block * BLOCK) as u32 + mask.trailing_zeros();
+                    count += 1;
+                    mask &= mask - 1;
+                }
+            }
+            count
+        }
     }
 }
 
@@ -219,7 +306,7 @@ impl Buckets {
 mod x86 {
     use std::arch::x86_64::*;
 
-    use super::{BLOCK, BUCKETS, CLASSES, Classes, GRAM, Work};
+    use super::{BLOCK, BUCKETS, CASE, CLASSES, Classes, GRAM, KINDS, SiftedPlaces, Work};
 
     #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt")]
     pub fn run_avx2(work: impl Work) {
@@ -300,29 +387,65 @@ mod x86 {
         }
     }
 
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn load<const N: usize>(from: &[u8; N]) -> __m512i {
+        const { assert!(N >= BLOCK) };
+        // SAFETY: the array has the 64 bytes that are read; the load may be unaligned.
+        unsafe { _mm512_loadu_si512(from.as_ptr().cast()) }
+    }
+
     /// The caller has checked that `bytes` has a block for each mask and `GRAM - 1` bytes more.
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-    pub fn test_avx512(tables: &[[[u8; 128]; GRAM]; BUCKETS / 8], bytes: &[u8], masks: &mut [u64]) {
+    pub fn test_avx512(tables: &[[[u8; KINDS]; GRAM]; BUCKETS / 8], bytes: &[u8], masks: &mut [u64]) {
+        // One permutation looks at the low six bits of a byte, which are its kind.
+        let tables =
+            tables.map(|places| [load(&places[0]), load(&places[1]), load(&places[2]), load(&places[3])]);
+        let case = _mm512_set1_epi8(CASE as i8);
         for (block, mask) in masks.iter_mut().enumerate() {
-            let load = |from: &[u8]| {
-                let from = from.first_chunk::<BLOCK>().expect("the caller checked the length");
-                // SAFETY: the array has the 64 bytes that are read; the load may be unaligned.
-                unsafe { _mm512_loadu_si512(from.as_ptr().cast()) }
-            };
             let text = &bytes[block * BLOCK..];
-            let places: [__m512i; GRAM] = std::array::from_fn(|place| load(&text[place..]));
+            let place = |place: usize| {
+                let text = text[place..].first_chunk::<BLOCK>().expect("the caller checked the length");
+                _mm512_or_si512(load(text), case)
+            };
+            let places = [place(0), place(1), place(2), place(3)];
             let mut hits = _mm512_setzero_si512();
-            for table in tables {
-                let allowed = |place: usize| {
-                    let (low, high) = table[place].split_at(BLOCK);
-                    _mm512_permutex2var_epi8(load(low), places[place], load(high))
-                };
+            for table in &tables {
+                let allowed = |place: usize| _mm512_permutexvar_epi8(places[place], table[place]);
                 let first = _mm512_and_si512(allowed(0), allowed(1));
-                let last = _mm512_and_si512(allowed(2), allowed(3));
-                hits = _mm512_or_si512(hits, _mm512_and_si512(first, last));
+                // Both, with the first two, or what was there before.
+                hits =
+                    _mm512_or_si512(hits, _mm512_ternarylogic_epi32::<0x80>(first, allowed(2), allowed(3)));
             }
             *mask = _mm512_test_epi8_mask(hits, hits);
         }
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,popcnt")]
+    pub fn set_places_avx512(masks: &[u64], places: &mut SiftedPlaces) -> usize {
+        const LANES: usize = 16;
+        let numbers = load(&std::array::from_fn::<u8, BLOCK, _>(|i| i as u8));
+        let mut count = 0;
+        for (block, &mask) in masks.iter().enumerate() {
+            let set = mask.count_ones() as usize;
+            let packed = _mm512_maskz_compress_epi8(mask, numbers);
+            let from = _mm512_set1_epi32((block * BLOCK) as i32);
+            let mut put = |part: usize, numbers: __m128i| {
+                let room = places[count + part * LANES..].first_chunk_mut::<LANES>();
+                let room = room.expect("there is room for all places of every block");
+                let all = _mm512_add_epi32(_mm512_cvtepu8_epi32(numbers), from);
+                // SAFETY: there is room for the 16 numbers that are written; the store may be unaligned.
+                unsafe { _mm512_storeu_si512(room.as_mut_ptr().cast(), all) };
+            };
+            put(0, _mm512_castsi512_si128(packed));
+            if set > LANES {
+                put(1, _mm512_extracti32x4_epi32::<1>(packed));
+                put(2, _mm512_extracti32x4_epi32::<2>(packed));
+                put(3, _mm512_extracti32x4_epi32::<3>(packed));
+            }
+            count += set;
+        }
+        count
     }
 }
 
@@ -357,6 +480,22 @@ mod tests {
         #[test]
         fn every_level_gives_the_same_classes(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
             check_classes(bytes.as_chunks::<BLOCK>().0);
+        }
+
+        #[test]
+        fn every_level_gives_the_places_of_all_bits(
+            masks in proptest::collection::vec(prop_oneof![Just(0), Just(u64::MAX), any::<u64>()], 0..=SIFT_MAX),
+        ) {
+            let set = |(block, mask): (usize, &u64)| {
+                let mask = *mask;
+                (0..BLOCK).filter(move |bit| mask >> bit & 1 != 0).map(move |bit| (block * BLOCK + bit) as u32)
+            };
+            let wanted: Vec<u32> = masks.iter().enumerate().flat_map(set).collect();
+            for &level in Level::all() {
+                let mut places = [0; SIFT_MAX * BLOCK];
+                let count = set_places(level, &masks, &mut places);
+                prop_assert_eq!(&places[..count], &wanted[..], "{:?}", level);
+            }
         }
 
         #[test]
