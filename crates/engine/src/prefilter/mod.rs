@@ -20,7 +20,7 @@ use crate::rules::{Literal, Rule, Shape, Trigger};
 pub use shapes::{LONG_WORD_MIN, WORD_MAX};
 
 /// A trigger of a rule at a place in the chunk.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Hit {
     /// Index of the rule, or [`DECODE`].
     pub rule: u32,

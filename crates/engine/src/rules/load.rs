@@ -367,5 +367,5 @@ fn read_context(fields: &mut Fields<'_, '_, '_>) -> Option<Context> {
         inner.complain(value.span().start, "`context` needs words, none of them empty: add `words = [...]`");
     }
     inner.finish();
-    Some(Context { words, boost, within, required, anywhere: false })
+    Some(Context { words, boost, within, required, anywhere: false, starts: Default::default() })
 }

@@ -28,6 +28,7 @@ pub use error::{RuleError, RuleErrors};
 pub use search::Patterns;
 
 use crate::builtin;
+use crate::scoring::Starts;
 use crate::validators::Check;
 use allow::Allows;
 use classification::OwnClass;
@@ -123,6 +124,8 @@ pub struct Context {
     pub required: bool,
     /// A word counts as a part of others, too, and within the value.
     pub anywhere: bool,
+    /// Where its words may start, made when it is first asked for.
+    pub(crate) starts: Starts,
 }
 
 /// One rule, checked.

@@ -4,6 +4,7 @@
 
 mod confirm;
 mod explain;
+mod hits;
 mod resolve;
 
 use std::ops::Range;
@@ -19,6 +20,7 @@ use crate::scoring::{self, Evidence, Evidences, PathKind, Weight};
 use crate::{LOOKAHEAD, LOOKBEHIND, MARGIN, MAX_MATCH_LEN};
 use confirm::{Confirmer, RegexCaches};
 use explain::Watch;
+use hits::HitGroups;
 use resolve::Kind;
 
 pub use explain::{Explained, Verdict};
@@ -94,6 +96,7 @@ pub struct Scratch {
     scanner: u64,
     caches: RegexCaches,
     hits: Vec<Hit>,
+    groups: HitGroups,
     found: Vec<confirm::Found>,
     judged: Vec<Match>,
 }
@@ -251,22 +254,20 @@ impl Scanner {
         let mut encoded = Vec::new();
         scratch.found.clear();
         self.for_each_segment(bytes, accept, |segment| {
-            scratch.hits.clear();
-            prefilter.find(bytes, segment, &mut scratch.hits);
-            scratch.hits.sort_unstable();
-            for hits in scratch.hits.chunk_by(|a, b| a.rule == b.rule) {
-                let rule = hits[0].rule;
-                if rule == DECODE {
+            let Scratch { hits, groups, caches, found, .. } = scratch;
+            hits.clear();
+            prefilter.find(bytes, segment, hits);
+            groups.for_each(self.rules.rules().len(), hits, |hits| {
+                let index = hits[0].rule;
+                if index == DECODE {
                     encoded.extend(hits.iter().map(|hit| hit.at));
-                    continue;
+                    return;
                 }
-                let index = rule;
-                let rule = &self.rules.rules()[rule as usize];
+                let rule = &self.rules.rules()[index as usize];
                 if rule.path.is_empty() || rule.path.is_match(chunk.path) {
-                    let Scratch { caches, found, .. } = scratch;
                     self.confirmer.confirm(rule, index, bytes, hits, caches, found);
                 }
-            }
+            });
         });
         scratch.found.sort_unstable();
         scratch.found.dedup_by(confirm::Found::same_value);

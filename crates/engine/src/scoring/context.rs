@@ -3,7 +3,7 @@
 //! wherever its characters stand.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::rules::Context;
 
@@ -17,13 +17,31 @@ pub fn find(bytes: &[u8], span: Range<usize>, context: &Context) -> Option<Arc<s
     if context.anywhere {
         (before.end, after.start) = (after.end, after.end);
     }
-    context.words.chunks(TOGETHER).find_map(|words| {
-        let starts = starts(words);
+    context.words.chunks(TOGETHER).zip(context.starts.of(&context.words)).find_map(|(words, starts)| {
         let [a, b] = [&before, &after]
-            .map(|range| first_within(bytes, range.clone(), words, &starts, context.anywhere));
+            .map(|range| first_within(bytes, range.clone(), words, starts, context.anywhere));
         a.into_iter().chain(b).min().map(|word| words[word].clone())
     })
 }
+
+/// For each byte, which of a context's words it may start; by [`TOGETHER`] words.
+#[derive(Clone, Default, Debug)]
+pub struct Starts(OnceLock<Vec<[u64; 256]>>);
+
+impl Starts {
+    fn of(&self, words: &[Arc<str>]) -> &[[u64; 256]] {
+        self.0.get_or_init(|| words.chunks(TOGETHER).map(starts).collect())
+    }
+}
+
+/// They follow from the words.
+impl PartialEq for Starts {
+    fn eq(&self, _: &Starts) -> bool {
+        true
+    }
+}
+
+impl Eq for Starts {}
 
 /// For each byte, which of the words it may start.
 fn starts(words: &[Arc<str>]) -> [u64; 256] {

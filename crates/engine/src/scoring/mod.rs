@@ -17,6 +17,7 @@ use domesday_model::{Category, Score};
 use crate::rules::{Rule, Validator};
 use crate::validators::Verdict;
 
+pub use context::Starts;
 pub use ignore::{IGNORE_LOOK, is_ignored};
 pub use path::PathKind;
 

@@ -166,6 +166,7 @@ fn keywords_near(keywords: &[&String], pattern: &Pattern) -> Option<Context> {
         within: CONTEXT_MAX,
         required: true,
         anywhere: true,
+        starts: Default::default(),
     })
 }
 
