@@ -83,12 +83,12 @@ BEGIN
     GRANT UPDATE (name, metadata) ON scan_targets TO domesday_worker;
 
     -- What classification finds: staged, then published.
-    GRANT SELECT, INSERT, DELETE ON staged_findings, staged_objects TO domesday_worker;
+    GRANT SELECT, INSERT, DELETE ON staged_findings, staged_objects, staged_tables TO domesday_worker;
     GRANT SELECT, INSERT ON findings TO domesday_worker;
     GRANT UPDATE (last_seen, score) ON findings TO domesday_worker;
-    GRANT INSERT ON finding_occurrences, object_scans TO domesday_worker;
+    GRANT INSERT ON finding_occurrences, object_scans, table_observations TO domesday_worker;
     -- What an earlier job found in objects that have not changed since is found again, without reading them.
-    GRANT SELECT ON finding_occurrences, object_scans TO domesday_worker;
+    GRANT SELECT ON finding_occurrences, object_scans, table_observations TO domesday_worker;
     GRANT SELECT (id, pruned_at) ON master_jobs TO domesday_worker;
 
     -- Where it came from: the list of what is to be looked up, and what was found out.

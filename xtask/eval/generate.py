@@ -1,4 +1,5 @@
-"""Prints generated texts, one JSON object a line: `values` with labelled spans, or `negatives` with nothing in them.
+"""Prints generated texts, one JSON object a line: `values` with labelled spans, or `negatives` with nothing in them;
+or `columns` of tables.
 
 Run by `cargo xtask eval` in a virtual environment with what requirements.txt names. The same seed and versions give
 the same texts. docs/evaluation.md says what is measured with them.
@@ -9,6 +10,7 @@ import json
 import random
 import sys
 
+import columns
 import headline
 import national
 import negatives
@@ -39,12 +41,16 @@ def nothing(writer, rng):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["values", "negatives"])
+    parser.add_argument("what", choices=["values", "negatives", "columns"])
     parser.add_argument("--seed", type=int, required=True)
     arguments = parser.parse_args()
     rng = random.Random(arguments.seed)
     # A name would be something.
-    lines = values(Writer(rng), rng) if arguments.what == "values" else nothing(Writer(rng, has_names=False), rng)
+    lines = {
+        "values": lambda: values(Writer(rng), rng),
+        "negatives": lambda: nothing(Writer(rng, has_names=False), rng),
+        "columns": lambda: columns.columns(Writer(rng), rng),
+    }[arguments.what]()
     for line in lines:
         sys.stdout.write(json.dumps(line, ensure_ascii=False) + "\n")
 

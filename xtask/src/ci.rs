@@ -1,5 +1,6 @@
 //! `cargo xtask test`: everything CI runs, step by step, up to the first failure.
 
+use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
@@ -24,6 +25,7 @@ pub fn test() -> Result<()> {
     // Also a test of this crate; here it comes first, because it says within a second what is wrong.
     step("tidy: layers, lengths, licences", tidy::run)?;
     step("servers", install_servers)?;
+    step("clients", install_clients)?;
     step("tests", || command(&["test", "--workspace"]))?;
     step("loom models", loom)?;
     step("crash run", || {
@@ -45,21 +47,49 @@ pub fn test() -> Result<()> {
 
 /// Where Debian puts PostgreSQL's programs, one folder a version.
 const POSTGRES_FOLDER: &str = "/usr/lib/postgresql";
+/// And MariaDB's server.
+const MARIADB_SERVER: &str = "/usr/sbin/mariadbd";
 
 /// Installs the servers that the tests start, where they are missing. The tests start their own.
 fn install_servers() -> Result<()> {
-    let installed = std::fs::read_dir(POSTGRES_FOLDER).is_ok_and(|mut versions| {
+    let has_postgres = std::fs::read_dir(POSTGRES_FOLDER).is_ok_and(|mut versions| {
         versions.any(|version| version.is_ok_and(|v| v.path().join("bin/initdb").exists()))
     });
-    if installed {
-        println!("PostgreSQL is installed");
+    let servers = [
+        ("PostgreSQL", "postgresql", has_postgres),
+        ("MariaDB", "mariadb-server", Path::new(MARIADB_SERVER).exists()),
+    ];
+    for (name, package, is_installed) in servers {
+        if is_installed {
+            println!("{name} is installed");
+            continue;
+        }
+        let mut install = Command::new("apt-get");
+        install.args(["install", "--yes", "--quiet", package]).env("DEBIAN_FRONTEND", "noninteractive");
+        run_command(Command::new("apt-get").args(["update", "--quiet"]))?;
+        run_command(&mut install)
+            .with_context(|| format!("install {name} by hand (package `{package}`), or run this as root"))?;
+    }
+    Ok(())
+}
+
+/// Where Debian puts FreeTDS's client.
+const FREETDS_CLIENT: &str = "/usr/bin/tsql";
+
+/// Installs the clients that check the scripted SQL Server, where they are missing. The tests get python-tds themselves.
+fn install_clients() -> Result<()> {
+    let has_venv = Command::new("python3").args(["-m", "ensurepip", "--version"]).output();
+    if std::path::Path::new(FREETDS_CLIENT).exists() && has_venv.is_ok_and(|ran| ran.status.success()) {
+        println!("FreeTDS and Python are installed");
         return Ok(());
     }
     let mut install = Command::new("apt-get");
-    install.args(["install", "--yes", "--quiet", "postgresql"]).env("DEBIAN_FRONTEND", "noninteractive");
+    install
+        .args(["install", "--yes", "--quiet", "freetds-bin", "python3-venv"])
+        .env("DEBIAN_FRONTEND", "noninteractive");
     run_command(Command::new("apt-get").args(["update", "--quiet"]))?;
     run_command(&mut install)
-        .context("install PostgreSQL by hand (package `postgresql`), or run this as root")
+        .context("install FreeTDS by hand (packages `freetds-bin` and `python3-venv`), or run this as root")
 }
 
 fn step(name: &str, run: impl FnOnce() -> Result<()>) -> Result<()> {

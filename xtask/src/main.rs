@@ -27,8 +27,10 @@ Commands:
   bench fleet [store] [scan] [distance] [--tree <PATH>]
                                                how fast a fleet is, and what it writes
   eval [--data <DIR>] [--tree <PATH> [--exclude <GLOB>]...] [--json <FILE>] [--misses] [--given-only]
+       [--columns <FILE>]... [--columns-only]
                                                how well detection detects, against the targets
   bench listing                                what a listing of a million keys costs, killed on the way or not
+  bench databases [--rows <N>]                 how fast a table is read, beside a bare copy of it
 ";
 
 fn main() -> ExitCode {
@@ -56,6 +58,7 @@ fn run(arguments: &[String]) -> Result<()> {
         ("chaos", options) => chaos::run(&chaos_options(options)?),
         ("bench", [what, options @ ..]) if what == "fleet" => bench::run(&bench_options(options)?),
         ("bench", [what]) if what == "listing" => bench::listing::run(),
+        ("bench", [what, options @ ..]) if what == "databases" => bench::databases::run(rows(options)?),
         ("eval", options) => eval::run(&eval::Options::parse(options)?),
         ("help" | "-h" | "--help", _) => {
             print!("{HELP}");
@@ -117,6 +120,14 @@ fn bench_options(arguments: &[String]) -> Result<bench::Options> {
         }
     }
     Ok(options)
+}
+
+fn rows(arguments: &[String]) -> Result<u64> {
+    match numbers(arguments)?[..] {
+        [] => Ok(bench::databases::ROWS),
+        [("--rows", rows)] if rows > 0 => Ok(rows),
+        _ => bail!("bench databases takes --rows <N>"),
+    }
 }
 
 /// Options as pairs of a name and a number.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use domesday_connector::{Connector, ConnectorError, ConnectorFactory, Listing, Surroundings};
 use domesday_model::{ObjectKey, ResumePolicy};
-use domesday_scheduler::{ObjectError, OpenObject};
+use domesday_scheduler::{DatabaseFile, DatabaseTables, ObjectError, OpenObject};
 use domesday_store::sqlite::{Fault, Stage, WriteHook};
 use rustix::process::{Signal, getpid, kill_process};
 
@@ -93,5 +93,9 @@ impl Connector for AbortingConnector {
             let _ = kill_process(getpid(), Signal::ABORT);
         }
         self.connector.open(object)
+    }
+
+    fn open_database(&self, file: &DatabaseFile<'_>) -> Option<Result<DatabaseTables, ObjectError>> {
+        self.connector.open_database(file)
     }
 }

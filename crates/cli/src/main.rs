@@ -74,6 +74,7 @@ fn run(command: &Command) -> anyhow::Result<Exit> {
     match command {
         Command::Scan(args) => commands::scan::run(args),
         Command::Findings(args) => commands::findings::run(args),
+        Command::Catalog(args) => commands::catalog::run(args),
         Command::Jobs(args) => commands::job::list(args),
         Command::Problems(args) => commands::problems::run(args),
         Command::Rules(args) => commands::rules::run(args),

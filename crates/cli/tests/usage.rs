@@ -252,7 +252,7 @@ fn help_is_as_written_down() {
     let place = Place::new();
     const COMMANDS: &str = "
         scan, findings, jobs, problems, orchestrator, worker, status, prune,
-        rules, rules list, rules show, rules test, rules check, baseline, baseline create,
+        catalog, rules, rules list, rules show, rules test, rules check, baseline, baseline create,
         datasource, datasource add, datasource list, datasource show, datasource edit, datasource test,
         datasource remove,
         template, template add, template list, template show, template edit, template remove,

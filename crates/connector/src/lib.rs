@@ -18,8 +18,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use domesday_model::{ObjectKey, Origin, ResumePolicy, TargetDraft, UnitRecord, VersionMarks};
-use domesday_scheduler::{ObjectError, OpenObject};
+use domesday_model::{ObjectKey, Origin, Reason, ResumePolicy, TargetDraft, UnitRecord, VersionMarks};
+use domesday_scheduler::{DatabaseFile, DatabaseTables, ObjectError, OpenObject, OpenTable};
 
 use credentials::{Credential, CredentialError, CredentialManager, CredentialReference, Method};
 
@@ -45,7 +45,19 @@ pub trait Connector: Send + Sync {
     /// Opens an object for reading. Called on the scan core's threads; may block.
     fn open(&self, object: &ObjectKey) -> Result<OpenObject, ObjectError>;
 
-    /// The same for the objects of one packet, which will be opened in about this order: a source that is far
+    /// Opens a table or a range of its rows ([`RecordKind::is_rows`](domesday_model::RecordKind::is_rows)) for
+    /// reading. Called on the scan core's threads; may block.
+    fn open_table(&self, object: &Request) -> Result<OpenTable, ObjectError> {
+        Err(ObjectError::new(Reason::ReadError, format!("{} is no table", object.key)))
+    }
+
+    /// Opens a database file, met in or as an object, as the tables in it. `None` when this kind of source does not
+    /// do that. Called on the scan core's threads; may block.
+    fn open_database(&self, _file: &DatabaseFile<'_>) -> Option<Result<DatabaseTables, ObjectError>> {
+        None
+    }
+
+    /// Prepares for the objects of one packet, which will be opened in about this order: a source that is far
     /// away reads ahead, within its own limits. `None` opens each when its turn comes.
     fn read_ahead(&self, _objects: &[Request]) -> Option<Box<dyn ReadAhead>> {
         None
@@ -99,12 +111,18 @@ pub struct Request {
     pub key: ObjectKey,
     pub size: u64,
     pub marks: VersionMarks,
+    pub metadata: Option<Box<str>>,
 }
 
 /// Objects of one packet on their way. Dropping it ends what is under way.
 pub trait ReadAhead: Send + Sync {
     /// Opens the object with this place among the requests. Called on the scan core's threads; may block.
     fn open(&self, index: usize) -> Result<OpenObject, ObjectError>;
+
+    /// Opens the table with this place among the requests. Called on the scan core's threads; may block.
+    fn open_table(&self, index: usize) -> Result<OpenTable, ObjectError> {
+        Err(ObjectError::new(Reason::ReadError, format!("object {index} is no table")))
+    }
 }
 
 /// What a connector is given beside its data source's configuration.

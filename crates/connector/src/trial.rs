@@ -6,10 +6,10 @@ use std::io::Read;
 use std::sync::Arc;
 
 use domesday_model::{ObjectKey, RecordKind, UnitRecord};
-use domesday_scheduler::ObjectError;
+use domesday_scheduler::{ObjectError, RowBatch};
 
 use crate::credentials::Method;
-use crate::{Connector, ConnectorError, Surroundings};
+use crate::{Connector, ConnectorError, Request, Surroundings};
 
 /// Entries that are listed of a container, at most.
 const ENTRIES_MAX: usize = 1_000;
@@ -85,16 +85,16 @@ impl Trial {
         self.passed.push(counted);
         self.passed.push(match first_object(&*connector, entries).await.map_err(told)? {
             None => "there is no object to read".to_owned(),
-            Some(key) => read(connector, key).await?,
+            Some((key, record)) => read(connector, key, record).await?,
         });
         Ok(())
     }
 
     fn count(&mut self, entries: &[UnitRecord]) -> String {
-        let of = |kind| entries.iter().filter(|record| record.kind == kind).count();
-        self.objects = of(RecordKind::File);
-        self.containers = of(RecordKind::Directory);
-        self.skipped = of(RecordKind::Skipped);
+        let of = |is: fn(RecordKind) -> bool| entries.iter().filter(|record| is(record.kind)).count();
+        self.objects = of(RecordKind::is_object);
+        self.containers = of(RecordKind::is_container);
+        self.skipped = of(|kind| kind == RecordKind::Skipped);
         self.has_more = entries.len() >= ENTRIES_MAX;
         let more = if self.has_more { "at least " } else { "" };
         format!(
@@ -145,14 +145,14 @@ async fn beginning(
 async fn first_object(
     connector: &dyn Connector,
     root: Vec<UnitRecord>,
-) -> Result<Option<ObjectKey>, ConnectorError> {
+) -> Result<Option<(ObjectKey, UnitRecord)>, ConnectorError> {
     let (mut at, mut entries) = (ObjectKey::default(), root);
     let mut containers = Vec::new();
     for _ in 0..CONTAINERS_MAX {
-        if let Some(object) = entries.iter().find(|record| record.kind == RecordKind::File) {
-            return Ok(Some(at.join(&object.name)));
+        if let Some(object) = entries.iter().find(|record| record.kind.is_object()) {
+            return Ok(Some((at.join(&object.name), object.clone())));
         }
-        let inside = entries.iter().filter(|record| record.kind == RecordKind::Directory);
+        let inside = entries.iter().filter(|record| record.kind.is_container());
         containers.extend(inside.take(CONTAINERS_MAX).map(|record| at.join(&record.name)));
         let Some(next) = containers.pop() else { break };
         entries = beginning(connector, &next).await?;
@@ -162,14 +162,24 @@ async fn first_object(
 }
 
 /// Reads the beginning of an object, off the runtime's threads: opening may block.
-async fn read(connector: Arc<dyn Connector>, key: ObjectKey) -> Result<String, String> {
+async fn read(connector: Arc<dyn Connector>, key: ObjectKey, record: UnitRecord) -> Result<String, String> {
     let shown = key.to_string();
+    let is_rows = record.kind.is_rows();
+    let UnitRecord { size, marks, metadata, .. } = record;
+    let request = Request { key, size, marks, metadata };
     let reads = move || -> Result<u64, ObjectError> {
-        let mut reader = connector.open(&key)?.reader.take(BYTES_MAX);
+        if is_rows {
+            let mut open = connector.open_table(&request)?;
+            let mut batch = RowBatch::new(open.shape.columns.len());
+            open.rows.fill(&mut batch)?;
+            return Ok(batch.rows() as u64);
+        }
+        let mut reader = connector.open(&request.key)?.reader.take(BYTES_MAX);
         Ok(std::io::copy(&mut reader, &mut std::io::sink())?)
     };
     match tokio::task::spawn_blocking(reads).await {
-        Ok(Ok(bytes)) => Ok(format!("{bytes} bytes of {shown}")),
+        Ok(Ok(read)) if is_rows => Ok(format!("{read} rows of {shown}")),
+        Ok(Ok(read)) => Ok(format!("{read} bytes of {shown}")),
         Ok(Err(error)) => Err(format!("{shown}: {error}")),
         Err(_) => Err(format!("{shown}: reading it panicked")),
     }

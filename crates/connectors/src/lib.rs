@@ -1,5 +1,6 @@
 //! The connectors, one folder each. They must not know the store, nor each other.
 
+pub mod databases;
 pub mod filesystem;
 pub mod git;
 pub mod github;

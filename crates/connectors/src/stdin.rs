@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use domesday_connector::{Connector, ConnectorError, ConnectorFactory, Listing, Surroundings};
 use domesday_model::{ObjectKey, Reason, RecordKind, ResumePolicy, UnitRecord, VersionMarks};
-use domesday_scheduler::{ObjectError, OpenObject};
+use domesday_scheduler::{DatabaseFile, DatabaseTables, ObjectError, OpenObject};
+
+use crate::databases::sqlite;
 
 /// The kind, as data sources name it.
 pub const KIND: &str = "stdin";
@@ -67,6 +69,10 @@ impl Connector for Stdin {
         };
         Ok(OpenObject { reader, random: None, size: None })
     }
+
+    fn open_database(&self, file: &DatabaseFile<'_>) -> Option<Result<DatabaseTables, ObjectError>> {
+        Some(sqlite::open_tables(None, &file.bytes))
+    }
 }
 
 /// What was read so far, and whether that is all.
@@ -124,6 +130,7 @@ impl Listing for OneObject {
             size: 0,
             marks: VersionMarks::default(),
             reason: None,
+            metadata: None,
         };
         Ok(std::mem::take(&mut self.0).then(record).into_iter().collect())
     }

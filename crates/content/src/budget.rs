@@ -90,7 +90,8 @@ impl Budget {
         Err(ContentError::fatal_for(Reason::DepthLimit, detail))
     }
 
-    pub(crate) fn take_entry(&self) -> Result<(), ContentError> {
+    /// Counts an entry of an archive, or a table of a database.
+    pub fn take_entry(&self) -> Result<(), ContentError> {
         if self.entries.fetch_add(1, Relaxed) < self.limits.max_entries {
             return Ok(());
         }

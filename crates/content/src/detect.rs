@@ -10,7 +10,7 @@ use crate::{tar, zip};
 /// Bytes [`detect`] wants to see: a tar header is recognised by the checksum over all of it.
 pub const HEAD_LEN: usize = 512;
 
-/// A container or compressor.
+/// A container or compressor, or a file that is a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Format {
     Zip,
@@ -19,6 +19,7 @@ pub enum Format {
     Bzip2,
     Xz,
     Zstd,
+    Sqlite,
 }
 
 impl Format {
@@ -30,6 +31,7 @@ impl Format {
             Format::Bzip2 => "bzip2",
             Format::Xz => "xz",
             Format::Zstd => "zstd",
+            Format::Sqlite => "sqlite",
         }
     }
 }
@@ -47,6 +49,7 @@ pub fn detect(head: &[u8]) -> Option<Format> {
         b'B' if is_bzip2(head) => Format::Bzip2,
         0xfd if is_xz(head) => Format::Xz,
         0x28 | 0x50..=0x5f if is_zstd(head) => Format::Zstd,
+        b'S' if is_sqlite(head) => Format::Sqlite,
         _ if tar::is_header(head) => Format::Tar,
         _ => return None,
     };
@@ -107,4 +110,18 @@ fn is_zstd(mut head: &[u8]) -> bool {
         head = rest.get(len..).unwrap_or(&[]);
     }
     head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) && head.get(4).is_some_and(|descriptor| descriptor & 8 == 0)
+}
+
+fn is_sqlite(head: &[u8]) -> bool {
+    let Some((magic, rest)) = head.split_first_chunk::<16>() else { return false };
+    let Some(&[page_high, page_low, write, read, _, most, least, leaf]) = rest.first_chunk::<8>() else {
+        return false;
+    };
+    let page_size = u16::from_be_bytes([page_high, page_low]);
+    // The version for writing may be of the future, that for reading not; three fractions never vary.
+    magic == b"SQLite format 3\0"
+        && (page_size == 1 || page_size.is_power_of_two() && page_size >= 512)
+        && write >= 1
+        && matches!(read, 1 | 2)
+        && (most, least, leaf) == (64, 32, 32)
 }

@@ -1,4 +1,4 @@
-//! Peels compressors off an input until plain bytes or an archive are left.
+//! Peels compressors off an input until plain bytes, an archive or a database are left.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use crate::budget::{Budget, CountPacked, Metered};
 use crate::codec::{Packing, Unpacked};
 use crate::detect::{Format, HEAD_LEN, detect, detect_seekable};
 use crate::error::ContentError;
-use crate::input::{Held, Input, read_full_at};
+use crate::input::{Held, Input, ReadAt, read_full_at};
 use crate::source::Source;
 use crate::tar::Tar;
 use crate::zip::Zip;
@@ -17,6 +17,9 @@ use crate::zip::Zip;
 pub enum Unwrapped {
     Plain(Box<dyn Read + Send>),
     Archive(Archive),
+    /// A file that is a database, which this crate knows no more of. One that had no random access of its own is
+    /// held in memory; one that does not fit there is [`Unwrapped::Plain`].
+    Database(Arc<dyn ReadAt>),
 }
 
 /// Opens an input: the names of the compressors peeled off it, outermost first, and what was in them.
@@ -41,14 +44,17 @@ pub fn unwrap(
         let Some(format) = format else {
             return Ok((chain, Unwrapped::Plain(peeked.into_read())));
         };
+        if format == Format::Sqlite {
+            return Ok((chain, open_database(peeked, budget, depth)));
+        }
         budget.check_depth(depth)?;
         depth += 1;
         let archive = match format {
             Format::Tar => Archive::tar(Tar::new(peeked, budget, depth)?),
             Format::Zip => Archive::zip(open_zip(peeked, budget, depth)?),
-            Format::Gzip | Format::Bzip2 | Format::Xz | Format::Zstd => {
-                chain.push(format.name());
-                let unpacked = Unpacked::new(Source::new(peeked.into_read()), Packing::Format(format));
+            compressor => {
+                chain.push(compressor.name());
+                let unpacked = Unpacked::new(Source::new(peeked.into_read()), Packing::Format(compressor));
                 input = Input::Stream(Box::new(Metered::new(unpacked, budget)));
                 continue;
             }
@@ -100,6 +106,24 @@ fn open_zip(input: Input, budget: &Arc<Budget>, depth: u32) -> Result<Zip, Conte
         // A stream that broke off has no directory: what is there is read as it comes, then the error.
         (true, Some(error)) => Ok(Zip::stream(held.then(Box::new(Broken(Some(error)))), budget, depth)),
         (false, _) => Ok(Zip::stream(held.then(stream), budget, depth)),
+    }
+}
+
+/// A database is read at any place: one that is not an outermost object is held in memory for that. One that
+/// cannot be is only so many bytes, as it is when it breaks off or is nested too deep.
+fn open_database(input: Input, budget: &Arc<Budget>, depth: u32) -> Unwrapped {
+    if budget.check_depth(depth).is_err() {
+        return Unwrapped::Plain(input.into_read());
+    }
+    let mut stream = match input {
+        Input::Seekable(bytes) if depth == 0 => return Unwrapped::Database(bytes),
+        input => input.into_read(),
+    };
+    let mut held = Held::new(budget);
+    match held.fill(&mut *stream) {
+        (true, None) => Unwrapped::Database(Arc::new(held)),
+        (true, Some(error)) => Unwrapped::Plain(held.then(Box::new(Broken(Some(error))))),
+        (false, _) => Unwrapped::Plain(held.then(stream)),
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use domesday_connector::Connector;
 use domesday_engine::Scanner;
-use domesday_model::{FindingDraft, Fingerprint, Location, ObjectKey, ObjectReport, ScanOptions, Span};
+use domesday_model::{FindingDraft, Fingerprint, Location, ObjectReport, ScanOptions, Span};
 use domesday_scheduler::{Packet, PacketTotals, ResultSink, ScanCore};
 use domesday_store::PacketObject;
 use tokio::sync::oneshot;
@@ -22,16 +22,15 @@ pub async fn reveal(
     scanner: Arc<Scanner>,
     connector: Arc<dyn Connector>,
     options: &ScanOptions,
-    key: ObjectKey,
+    object: PacketObject,
 ) -> HashMap<RevealKey, Vec<u8>> {
     let (done, ended) = oneshot::channel();
     let values = Arc::new(Mutex::new(HashMap::new()));
     let sink = Revealed { values: Arc::clone(&values), done: Mutex::new(Some(done)) };
-    let objects = vec![PacketObject::unlisted(key)];
     let mut options = packet_options(options);
     options.reveal = true;
     core.submit(Packet {
-        source: Arc::new(PacketSource::new(connector, objects, 0)),
+        source: Arc::new(PacketSource::new(connector, vec![object], 0)),
         sink: Arc::new(sink),
         scanner,
         options,

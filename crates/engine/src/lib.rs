@@ -26,7 +26,7 @@ pub use scoring::{Evidence, Evidences, Weighed, Weight};
 
 /// Which findings the same bytes and rules give. Raised with every change that may give others, so that what an
 /// earlier version scanned is scanned again.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// Bytes of the longest match. A rule whose regex can match more is refused: long material is found by
 /// its head.

@@ -209,6 +209,8 @@ pub struct FindingDraft {
     pub position: Position,
     /// How the bytes of the span were decoded from the object, outermost first, such as `gzip`, `utf-16le`.
     pub decoding: Arc<[Cow<'static, str>]>,
+    /// The row it is in, for a table: its primary key, or its number. Never a value that is itself a finding.
+    pub row: Option<Box<str>>,
 }
 
 #[cfg(test)]

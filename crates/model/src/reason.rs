@@ -40,7 +40,7 @@ macro_rules! reasons {
 }
 
 reasons! {
-    /// excluded by --exclude or a .domesdayignore file
+    /// excluded by --exclude, a .domesdayignore file or the data source's patterns
     Excluded = "excluded", Skipped;
     /// larger than --max-file-size
     TooLarge = "too_large", Skipped;
@@ -64,6 +64,18 @@ reasons! {
     Archived = "archived", Incomplete;
     /// its key cannot be asked for over HTTP
     UnsupportedKey = "unsupported_key", Incomplete;
+    /// a server's own database, schema or table: `system` of the data source reads it
+    ServersOwn = "servers_own", Skipped;
+    /// locked by somebody else for longer than `lock_timeout_seconds`
+    Locked = "locked", Incomplete;
+    /// the server took longer than `statement_timeout_seconds`
+    TimedOut = "timed_out", Incomplete;
+    /// a virtual table: the tables that it is made of are read
+    VirtualTable = "virtual_table", Skipped;
+    /// a view that would have to be computed whole: the tables that it is made of are read
+    ComputedView = "computed_view", Skipped;
+    /// changes of a database that are not in its file yet: they are in the log beside it, which is not read
+    UnreadLog = "unread_log", Incomplete;
     /// reading it failed
     ReadError = "read_error", Incomplete;
     /// the link points nowhere
@@ -88,6 +100,8 @@ reasons! {
     Poisoned = "poisoned", Incomplete;
     /// more findings than the cap; the rest is counted
     FindingLimit = "finding_limit", Incomplete;
+    /// a value of a table is longer than the limit: only its beginning was scanned
+    ValueCut = "value_cut", Incomplete;
 }
 
 impl fmt::Display for Reason {

@@ -16,6 +16,16 @@ pub enum RecordKind {
     Unchanged,
     /// An object whose version is that of its last scan: what that said of it is said again, without reading it.
     Carried,
+    /// A database of a server (`DATABASES_FOUND`): it will be enumerated.
+    Database,
+    /// A schema of a database (`SCHEMAS_FOUND`): it will be enumerated.
+    Schema,
+    /// A table or view (`TABLES_FOUND`) that is read as one object: it will be classified.
+    Table,
+    /// A table (`TABLES_FOUND`) that is read in parts: it will be enumerated.
+    PartedTable,
+    /// A range of a table's rows (`ROWS_FOUND`): it will be classified.
+    Rows,
 }
 
 impl RecordKind {
@@ -25,6 +35,11 @@ impl RecordKind {
         RecordKind::Skipped,
         RecordKind::Unchanged,
         RecordKind::Carried,
+        RecordKind::Database,
+        RecordKind::Schema,
+        RecordKind::Table,
+        RecordKind::PartedTable,
+        RecordKind::Rows,
     ];
 
     /// The number under which it is stored: record rows are many, and small.
@@ -35,7 +50,30 @@ impl RecordKind {
             RecordKind::Skipped => 2,
             RecordKind::Unchanged => 3,
             RecordKind::Carried => 4,
+            RecordKind::Database => 5,
+            RecordKind::Schema => 6,
+            RecordKind::Table => 7,
+            RecordKind::PartedTable => 8,
+            RecordKind::Rows => 9,
         }
+    }
+
+    /// Whether it is enumerated.
+    pub fn is_container(self) -> bool {
+        matches!(
+            self,
+            RecordKind::Directory | RecordKind::Database | RecordKind::Schema | RecordKind::PartedTable
+        )
+    }
+
+    /// Whether it is classified.
+    pub fn is_object(self) -> bool {
+        self.is_rows() || matches!(self, RecordKind::File | RecordKind::Carried)
+    }
+
+    /// Whether it is classified row by row.
+    pub fn is_rows(self) -> bool {
+        matches!(self, RecordKind::Table | RecordKind::Rows)
     }
 
     pub fn from_code(code: i64) -> Option<RecordKind> {
@@ -71,4 +109,7 @@ pub struct UnitRecord {
     pub marks: VersionMarks,
     /// Present exactly for [`RecordKind::Skipped`].
     pub reason: Option<Reason>,
+    /// What else the source says of it, as JSON: a table's [`TableShape`](crate::TableShape), the bounds of a
+    /// range of rows. Most kinds have none.
+    pub metadata: Option<Box<str>>,
 }

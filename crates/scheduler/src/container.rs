@@ -52,7 +52,10 @@ impl WorkerCtx {
         self.metrics().read_ns.add_time(started.elapsed());
         match unwrapped {
             Err(error) => obj.flaw(0, error.into()),
-            Ok((chain, Unwrapped::Plain(reader))) => self.fetch_unpacked(obj, reader, chain, pace),
+            Ok((chain, Unwrapped::Plain(reader))) => self.fetch_unpacked(obj, reader, None, chain, pace),
+            Ok((chain, Unwrapped::Database(bytes))) => {
+                self.open_database(obj, bytes, chain, (budget, depth), pace);
+            }
             Ok((_, Unwrapped::Archive(archive))) => {
                 let mut walk = ContainerWalk { container: Arc::clone(obj), archive, budget, depth, met: 0 };
                 match pace {

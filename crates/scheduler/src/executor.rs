@@ -8,14 +8,15 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crossbeam_deque::{Injector, Steal, Stealer, Worker};
 use domesday_engine::{Match, Scratch};
 use domesday_model::Reason;
 
 use crate::buffer::{BufferPool, new_buffer};
-use crate::frontier::ObjectFrontier;
+use crate::fetch::Fetch;
+use crate::frontier::{ObjectFrontier, Permit};
 use crate::idle::{Idle, Wake};
 use crate::metrics::WorkerMetrics;
 use crate::object::ObjectCtx;
@@ -192,10 +193,19 @@ impl WorkerCtx {
         }
         // Taken from the end and pushed on a stack: the first one listed is the first one fetched.
         let mut ready = Vec::with_capacity(rest.len().min(MAX_FETCH_SPAWNS_PER_ENUM));
-        while ready.len() < MAX_FETCH_SPAWNS_PER_ENUM && !rest.is_empty() {
+        while ready.len() < MAX_FETCH_SPAWNS_PER_ENUM
+            && let Some(next) = rest.last()
+        {
+            let is_rows = packet.source.is_rows(next);
+            if is_rows && !ready.is_empty() {
+                break;
+            }
             let Some(permit) = self.shared.frontier.try_acquire_ctx() else { break };
             let descriptor = rest.pop().expect("the loop checked that something is left");
-            ready.push(ObjectCtx::root(Arc::clone(&packet), descriptor, permit));
+            if is_rows {
+                return self.fetch_alone(packet, descriptor, permit, cursor, rest);
+            }
+            ready.push(ObjectCtx::root(Arc::clone(&packet), descriptor, permit, None));
         }
         self.metrics().objects_discovered.add(ready.len() as u64);
         let starved = ready.is_empty() && !rest.is_empty();
@@ -209,7 +219,46 @@ impl WorkerCtx {
             self.shared.frontier.pass_on();
         }
         for obj in ready {
-            self.spawn(Task::FetchSync { obj, fetch: crate::fetch::Fetch::Open });
+            self.spawn(Task::FetchSync { obj, fetch: Fetch::Open });
+        }
+    }
+
+    /// Hands a table to fetch, and what comes after it when it is finished. A packet's tables come over one
+    /// connection: a thread that opened the next one would wait for the rows of this one to be read, and if all
+    /// threads did, nobody would read them.
+    fn fetch_alone(
+        &mut self,
+        packet: Arc<PacketCtx>,
+        descriptor: ObjectDescriptor,
+        permit: Permit,
+        cursor: EnumCursor,
+        rest: Vec<ObjectDescriptor>,
+    ) {
+        self.metrics().objects_discovered.add(1);
+        let is_last = rest.is_empty() && cursor.is_done();
+        let next = (!is_last).then(|| {
+            let task = Task::Enumerate { packet: Arc::clone(&packet), cursor, rest };
+            Turn { task: Mutex::new(Some(task)), queue: Arc::clone(&self.shared.queue) }
+        });
+        let obj = ObjectCtx::root(packet, descriptor, permit, next);
+        self.spawn(Task::FetchSync { obj, fetch: Fetch::Open });
+        if is_last {
+            self.shared.frontier.pass_on();
+        }
+    }
+}
+
+/// A task whose turn comes when this drops.
+pub(crate) struct Turn {
+    /// Never locked: a mutex lets threads share what none of them looks at.
+    task: Mutex<Option<Task>>,
+    queue: Arc<RunQueue>,
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if let Some(task) = self.task.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
+            self.queue.inject(task);
         }
     }
 }

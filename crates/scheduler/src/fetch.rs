@@ -18,11 +18,14 @@ use std::time::Instant;
 use domesday_content::{Encoding, Format, HEAD_LEN, Input, ReadAt, Utf16Decoder, detect, detect_seekable};
 use domesday_engine::{LOOKAHEAD, LOOKBEHIND};
 
+use crate::database::DatabaseWalk;
 use crate::executor::WorkerCtx;
 use crate::object::ObjectRef;
 use crate::position::{Place, Units};
 use crate::reader::{End, Filled, SizedReader, Utf16Reader};
+use crate::rows::TableStream;
 use crate::scan::ChunkPlace;
+use crate::separated::Sampler;
 use crate::source::OpenObject;
 use crate::task::Task;
 
@@ -37,6 +40,10 @@ pub enum Fetch {
     Entry(Box<OpenObject>),
     /// An object in the middle.
     Continue(Box<ChunkStream>),
+    /// A table in the middle.
+    Rows(Box<TableStream>),
+    /// A database file in the middle.
+    Tables(Box<DatabaseWalk>),
 }
 
 /// Who reads the chunks after the first.
@@ -57,11 +64,14 @@ pub struct ChunkStream {
     carry: Vec<u8>,
     /// How many of them are context only.
     prefix_len: usize,
+    /// For a file of separated values, once its first chunk has shown it to be one.
+    sampler: Option<Box<Sampler>>,
 }
 
 impl ChunkStream {
     fn new(reader: SizedReader, units: Units, bom_len: usize) -> Self {
-        ChunkStream { reader, units, place: Place::start(bom_len), carry: Vec::new(), prefix_len: 0 }
+        let place = Place::start(bom_len);
+        ChunkStream { reader, units, place, carry: Vec::new(), prefix_len: 0, sampler: None }
     }
 
     fn fill(&mut self, buffer: &mut [u8]) -> Filled {
@@ -71,9 +81,16 @@ impl ChunkStream {
         Filled { len: head.len() + filled.len, ..filled }
     }
 
-    /// Cuts the chunk that `bytes` are, and moves on to the next one unless this is the last.
-    fn cut(&mut self, bytes: &[u8], last: bool) -> ChunkPlace {
+    /// Cuts the chunk that `bytes` are, and moves on to the next one unless this is the last. `name` is the
+    /// object's.
+    fn cut(&mut self, name: &[u8], bytes: &[u8], last: bool) -> ChunkPlace {
         let accept_end = if last { bytes.len() } else { bytes.len() - LOOKAHEAD };
+        if self.carry.is_empty() {
+            self.sampler = Sampler::new(name, bytes, last);
+        }
+        if let Some(sampler) = &mut self.sampler {
+            sampler.feed(&bytes[self.prefix_len..accept_end]);
+        }
         let chunk = ChunkPlace {
             place: self.place,
             len: bytes.len() as u32,
@@ -101,16 +118,24 @@ impl WorkerCtx {
                 let descriptor = obj.descriptor().expect("only objects of the source are opened by it");
                 let source = &obj.packet().source;
                 source.before(descriptor);
-                let started = Instant::now();
-                let opened = source.open(descriptor);
-                self.metrics().read_ns.add_time(started.elapsed());
-                match opened {
+                if source.is_rows(descriptor) {
+                    return match self.timed(|| source.open_table(descriptor)) {
+                        Ok(opened) => {
+                            let stream = Box::new(TableStream::new(&obj, opened));
+                            self.fetch_rows(&obj, stream);
+                        }
+                        Err(error) => obj.flaw(0, error),
+                    };
+                }
+                match self.timed(|| source.open(descriptor)) {
                     Ok(opened) => self.fetch_object(&obj, opened, Pace::Spawn),
                     Err(error) => obj.flaw(0, error),
                 }
             }
             Fetch::Entry(opened) => self.fetch_object(&obj, *opened, Pace::Spawn),
             Fetch::Continue(stream) => self.fetch_chunks(&obj, *stream, Pace::Spawn),
+            Fetch::Rows(stream) => self.fetch_rows(&obj, stream),
+            Fetch::Tables(walk) => self.fetch_tables(&obj, walk, Pace::Spawn),
         }
     }
 
@@ -136,15 +161,16 @@ impl WorkerCtx {
         }
     }
 
-    /// Reads bytes that came out of a compressor around the whole object.
+    /// Reads bytes that came out of a compressor around the whole object, or turned out to be no container.
     pub(crate) fn fetch_unpacked(
         &mut self,
         obj: &ObjectRef,
         reader: Box<dyn Read + Send>,
+        size: Option<u64>,
         chain: Vec<&'static str>,
         pace: Pace,
     ) {
-        let mut reader = SizedReader::new(reader, None);
+        let mut reader = SizedReader::new(reader, size);
         let mut buffer = self.take_buffer();
         let filled = self.timed(|| reader.fill(&mut buffer));
         self.fetch_text(obj, reader, buffer, filled, chain, pace);
@@ -211,10 +237,13 @@ impl WorkerCtx {
         metrics.fetch_sync_count.add(1);
         metrics.bytes_fetched.add(filled.len as u64);
         let last = !matches!(filled.end, End::NotYet);
-        let chunk = stream.cut(&buffer[..filled.len], last);
+        let chunk = stream.cut(obj.name(), &buffer[..filled.len], last);
         if last {
             if filled.len > 0 {
                 self.scan_chunk(obj, &buffer, chunk);
+            }
+            if let Some(sampler) = stream.sampler {
+                self.finish_sample(obj, *sampler, matches!(filled.end, End::Reached));
             }
             self.give_buffer(buffer);
             if let End::Flawed(error) = filled.end {
@@ -242,7 +271,7 @@ impl WorkerCtx {
         rest
     }
 
-    fn timed<T>(&self, read: impl FnOnce() -> T) -> T {
+    pub(crate) fn timed<T>(&self, read: impl FnOnce() -> T) -> T {
         let started = Instant::now();
         let out = read();
         self.metrics().read_ns.add_time(started.elapsed());

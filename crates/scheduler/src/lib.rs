@@ -6,6 +6,8 @@
 //!     │  no permit is free  └ a container: Enumerate of its own
 //! ```
 //!
+//! A table is read in batches of rows instead of chunks, and scanned by the thread that reads it ([`RowReader`]).
+//!
 //! Threads steal work from each other and never block on one another: who finds no permit parks its
 //! cursor, who finds no buffer scans where it is. Everything in flight is bounded: objects by the
 //! [`ObjectFrontier`], chunks by the [`BufferPool`], what is inside containers by its budget. The results
@@ -15,8 +17,10 @@
 //! [`ResultSink`].
 
 mod buffer;
+mod cells;
 mod container;
 mod core;
+mod database;
 mod executor;
 mod fetch;
 mod frontier;
@@ -30,13 +34,18 @@ mod occurrences;
 mod packet;
 mod position;
 mod reader;
+mod rows;
 mod scan;
+mod separated;
 mod source;
 mod sync;
+mod table;
 mod task;
 #[cfg(test)]
 #[cfg(not(loom))]
 mod tests;
+
+pub use domesday_columns::{ColumnValues, RowBatch};
 
 pub use buffer::{BUFFER_LEN_MAX, BufferPool, TsBufferHandle};
 pub use core::{CHUNK_SIZE, CHUNK_SIZE_MAX, CHUNK_SIZE_MIN, CoreConfig, ScanCore};
@@ -44,4 +53,5 @@ pub use frontier::{ObjectFrontier, Permit};
 pub use metrics::Metrics;
 pub use packet::{OCCURRENCE_CAP, Packet, PacketHandle, PacketOptions, PacketTotals, ResultSink};
 pub use source::{CursorState, EnumCursor, ObjectDescriptor, ObjectError, ObjectSource, OpenObject};
+pub use table::{DatabaseFile, DatabaseTables, NestedTable, OpenTable, RowReader};
 pub use task::{ENUM_BATCH_SIZE, MAX_FETCH_SPAWNS_PER_ENUM};

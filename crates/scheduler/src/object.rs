@@ -11,8 +11,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use domesday_content::Budget;
 use domesday_model::reason::Weight;
-use domesday_model::{Location, NestedStep, ObjectReport, ObjectStatus};
+use domesday_model::{Location, NestedStep, ObjectReport, ObjectStatus, TableObservation};
 
+use crate::executor::Turn;
 use crate::frontier::Permit;
 use crate::occurrences::{Occurrences, Tally};
 use crate::packet::PacketCtx;
@@ -31,6 +32,8 @@ pub struct ObjectCtx {
     /// `None` for a nested object that runs under its parent's permit. Before `packet`, so that the
     /// permit has returned when the packet is done.
     permit: Option<Permit>,
+    /// What waits for the object to be finished. After `permit`, which it may need.
+    _next: Option<Turn>,
     packet: Arc<PacketCtx>,
 }
 
@@ -45,11 +48,14 @@ struct Nested {
     step: NestedStep,
     budget: Arc<Budget>,
     depth: u32,
+    /// The row of the table whose cell this is.
+    row: Option<Box<str>>,
 }
 
 #[derive(Default)]
 struct Results {
     occurrences: Occurrences,
+    table: Option<TableObservation>,
     flaw: Option<Flaw>,
 }
 
@@ -61,8 +67,13 @@ struct Flaw {
 }
 
 impl ObjectCtx {
-    pub(crate) fn root(packet: Arc<PacketCtx>, descriptor: ObjectDescriptor, permit: Permit) -> ObjectRef {
-        Self::new(packet, Origin::Root(descriptor), Some(permit))
+    pub(crate) fn root(
+        packet: Arc<PacketCtx>,
+        descriptor: ObjectDescriptor,
+        permit: Permit,
+        next: Option<Turn>,
+    ) -> ObjectRef {
+        Self::new(packet, Origin::Root(descriptor), Some(permit), next)
     }
 
     pub(crate) fn nested(
@@ -72,11 +83,27 @@ impl ObjectCtx {
         depth: u32,
         permit: Option<Permit>,
     ) -> ObjectRef {
-        let nested = Nested { parent: Arc::clone(parent), step, budget, depth };
-        Self::new(Arc::clone(&parent.packet), Origin::Nested(Box::new(nested)), permit)
+        let nested = Nested { parent: Arc::clone(parent), step, budget, depth, row: None };
+        Self::new(Arc::clone(&parent.packet), Origin::Nested(Box::new(nested)), permit, None)
     }
 
-    fn new(packet: Arc<PacketCtx>, origin: Origin, permit: Option<Permit>) -> ObjectRef {
+    /// What is in one cell of a table. It is located by the column, which is that of the whole table where only a
+    /// range of rows is read.
+    pub(crate) fn cell(
+        table: &ObjectRef,
+        column: &Arc<Location>,
+        row: Box<str>,
+        budget: Arc<Budget>,
+        depth: u32,
+    ) -> ObjectRef {
+        let step = column.nested.last().expect("a column is a step into its table").clone();
+        let nested = Nested { parent: Arc::clone(table), step, budget, depth, row: Some(row) };
+        let cell = Self::new(Arc::clone(&table.packet), Origin::Nested(Box::new(nested)), None, None);
+        let _ = cell.location.set(Arc::clone(column));
+        cell
+    }
+
+    fn new(packet: Arc<PacketCtx>, origin: Origin, permit: Option<Permit>, next: Option<Turn>) -> ObjectRef {
         Arc::new(ObjectCtx {
             origin,
             location: OnceLock::new(),
@@ -85,6 +112,7 @@ impl ObjectCtx {
             bytes_scanned: AtomicU64::new(0),
             results: Mutex::default(),
             permit,
+            _next: next,
             packet,
         })
     }
@@ -134,6 +162,22 @@ impl ObjectCtx {
         })
     }
 
+    /// The row of a table that the object is in.
+    pub(crate) fn row(&self) -> Option<&str> {
+        match &self.origin {
+            Origin::Root(_) => None,
+            Origin::Nested(nested) => nested.row.as_deref().or_else(|| nested.parent.row()),
+        }
+    }
+
+    /// The object of the source that it is, or is in.
+    fn outermost(&self) -> &ObjectDescriptor {
+        match &self.origin {
+            Origin::Root(descriptor) => descriptor,
+            Origin::Nested(nested) => nested.parent.outermost(),
+        }
+    }
+
     /// Sets how the object's bytes are decoded; once, before the first chunk is scanned.
     pub(crate) fn set_decoding(&self, chain: Vec<&'static str>) {
         let first = self.decoding.set(chain.into_iter().map(Cow::Borrowed).collect()).is_ok();
@@ -159,6 +203,11 @@ impl ObjectCtx {
         results.occurrences.add(tallies, self.packet.options.occurrence_cap);
     }
 
+    /// Notes what was observed of the table that the object is.
+    pub(crate) fn observe(&self, table: TableObservation) {
+        self.results.lock().unwrap_or_else(PoisonError::into_inner).table = Some(table);
+    }
+
     /// Notes that the object cannot be scanned whole, because of what is at offset `at`.
     pub(crate) fn flaw(&self, at: u64, error: ObjectError) {
         let mut results = self.results.lock().unwrap_or_else(PoisonError::into_inner);
@@ -172,7 +221,7 @@ impl ObjectCtx {
     /// Hands the results to the sink.
     fn report(&self, results: Results) {
         let PacketCtx { sink, options, totals, .. } = &*self.packet;
-        let Results { occurrences, flaw } = results;
+        let Results { occurrences, table, flaw } = results;
         let (kept, overflow) = occurrences.finish(options.occurrence_cap);
         totals.findings.fetch_add(kept.len() as u64, Ordering::Relaxed);
         totals.overflow.fetch_add(overflow, Ordering::Relaxed);
@@ -185,6 +234,9 @@ impl ObjectCtx {
             }
             sink.findings(kept.into_iter().map(|kept| kept.draft).collect());
         }
+        if let Some(table) = table {
+            sink.table(table);
+        }
         if flaw.is_none() && overflow == 0 {
             return;
         }
@@ -196,13 +248,9 @@ impl ObjectCtx {
         };
         let (reason, detail) = flaw.map(|flaw| (flaw.error.reason, flaw.error.detail)).unzip();
         let detail = detail.unwrap_or_default();
-        sink.object(ObjectReport {
-            location: Location::clone(self.location()),
-            status,
-            reason,
-            detail,
-            overflow,
-        });
+        // Findings in a range of rows are those of its table; what became of the range is its own.
+        let location = Location { key: self.outermost().path.clone(), ..Location::clone(self.location()) };
+        sink.object(ObjectReport { location, status, reason, detail, overflow });
     }
 }
 

@@ -10,18 +10,21 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use domesday_content::Limits;
 use domesday_engine::Scanner;
-use domesday_model::{FindingDraft, FingerprintKey, ObjectReport, Reason, Score};
+use domesday_model::{FindingDraft, FingerprintKey, ObjectReport, Reason, Score, TableObservation};
 
 use crate::source::{ObjectError, ObjectSource};
 
 /// Where a packet's results go. Called on executor threads: quick, and never blocking for long.
 pub trait ResultSink: Send + Sync {
-    /// The findings of one object, at least one, in the order of their spans.
+    /// The findings of one object, at least one, in the order of their spans; of a table, by column and row.
     fn findings(&self, findings: Vec<FindingDraft>);
 
     /// An object that needs a row: skipped, partial, failed, or with more findings than are kept.
     /// Comes after the object's findings.
     fn object(&self, report: ObjectReport);
+
+    /// What was observed of a table, once all its rows were read. Comes after the object's findings.
+    fn table(&self, _observation: TableObservation) {}
 
     /// The packet's end: called exactly once, after all its objects.
     fn packet_done(&self, totals: PacketTotals);

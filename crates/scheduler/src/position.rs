@@ -60,7 +60,7 @@ pub(crate) fn raw_len(text: &[u8], units: Units) -> u64 {
 }
 
 /// Characters that begin in `text`: its bytes that are not UTF-8 continuation bytes.
-fn code_points(text: &[u8]) -> u64 {
+pub(crate) fn code_points(text: &[u8]) -> u64 {
     text.iter().filter(|&&byte| byte & 0xc0 != 0x80).count() as u64
 }
 

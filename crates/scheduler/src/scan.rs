@@ -76,7 +76,7 @@ fn tally(obj: &ObjectCtx, bytes: &[u8], at: ChunkPlace, matches: &[Match]) -> Ve
     let (mut place, mut place_at) = (at.place, at.prefix_len as usize);
     for found in matches {
         let index = tallies.iter().position(|tally| tally.rule == found.rule).unwrap_or_else(|| {
-            tallies.push(Tally { rule: found.rule, count: 0, kept: Vec::new() });
+            tallies.push(Tally { column: 0, rule: found.rule, count: 0, kept: Vec::new() });
             tallies.len() - 1
         });
         let tally = &mut tallies[index];
@@ -105,6 +105,7 @@ fn tally(obj: &ObjectCtx, bytes: &[u8], at: ChunkPlace, matches: &[Match]) -> Ve
             span: Span { start: place.offset, end },
             position: place.position(),
             decoding,
+            row: obj.row().map(Box::from),
         };
         let value = packet.options.reveal.then(|| value.into());
         tally.kept.push(Kept::new(draft, value));
@@ -113,6 +114,6 @@ fn tally(obj: &ObjectCtx, bytes: &[u8], at: ChunkPlace, matches: &[Match]) -> Ve
 }
 
 /// How the object was decoded, then how the value was.
-fn chain(object: &[Cow<'static, str>], value: &[&'static str]) -> Arc<[Cow<'static, str>]> {
+pub(crate) fn chain(object: &[Cow<'static, str>], value: &[&'static str]) -> Arc<[Cow<'static, str>]> {
     object.iter().cloned().chain(value.iter().map(|&step| Cow::Borrowed(step))).collect()
 }

@@ -10,6 +10,7 @@ use domesday_content::{ContentError, ReadAt};
 use domesday_model::{ObjectKey, Reason};
 
 use crate::container::ContainerWalk;
+use crate::table::{DatabaseFile, DatabaseTables, OpenTable};
 
 /// One work packet's objects. Called on executor threads; may block on local IO.
 pub trait ObjectSource: Send + Sync {
@@ -25,6 +26,22 @@ pub trait ObjectSource: Send + Sync {
 
     /// Opens an object that `enumerate` described.
     fn open(&self, object: &ObjectDescriptor) -> Result<OpenObject, ObjectError>;
+
+    /// Whether an object is read row by row.
+    fn is_rows(&self, _object: &ObjectDescriptor) -> bool {
+        false
+    }
+
+    /// Opens an object that is read row by row.
+    fn open_table(&self, object: &ObjectDescriptor) -> Result<OpenTable, ObjectError> {
+        Err(ObjectError::new(Reason::ReadError, format!("{} is no table", object.path)))
+    }
+
+    /// Opens a database file as the tables in it. `None` when the source does not do that: it is then scanned as
+    /// any other bytes are, as it is after an error.
+    fn open_database(&self, _file: DatabaseFile<'_>) -> Option<Result<DatabaseTables, ObjectError>> {
+        None
+    }
 
     /// Called right before an object is opened.
     fn before(&self, _object: &ObjectDescriptor) {}

@@ -150,6 +150,7 @@ fn file(at: usize, size: u64) -> UnitRecord {
         size,
         marks: VersionMarks { mtime_ns: 1, ctime_ns: 2, inode: at as u64, tag: None },
         reason: None,
+        metadata: None,
     }
 }
 

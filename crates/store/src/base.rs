@@ -9,8 +9,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use domesday_model::{
-    DatasourceSpec, FindingDraft, FindingId, JobConfiguration, ObjectKey, ObjectReport, ObjectStatus,
-    VersionMarks,
+    DatasourceSpec, FindingDraft, FindingId, JobConfiguration, Location, ObjectKey, ObjectReport,
+    ObjectStatus, Span, TableObservation, VersionMarks,
 };
 
 use crate::error::StoreError;
@@ -64,13 +64,17 @@ pub(crate) struct PriorFinding {
     pub version: Option<String>,
 }
 
+/// What tells one occurrence of a finding from another: its span, how it was decoded, and its row.
+type Place = (FindingId, Span, String, Option<Box<str>>);
+
 /// The results of objects, put together from the base's rows.
 pub(crate) struct PriorResults {
     /// Of each object the task that scanned it. A source may list an object twice, and then two did: what one of
     /// them says is all there is to say.
     task_of: HashMap<ObjectKey, i64>,
     batches: HashMap<ObjectKey, ResultBatch>,
-    seen: HashSet<(FindingId, u64, u64, String)>,
+    seen: HashSet<Place>,
+    tables: HashSet<(ObjectKey, Location)>,
 }
 
 impl PriorResults {
@@ -87,15 +91,15 @@ impl PriorResults {
             }
             let batch = batches.entry(object.key.clone()).or_default();
             let report = report(object)?;
-            // One that only says that there are findings comes with them.
+            // One that only says that there are findings or observations comes with them.
             if report.status != ObjectStatus::Scanned || report.overflow > 0 {
                 batch.objects.push(report);
             }
         }
-        Ok(PriorResults { task_of, batches, seen: HashSet::new() })
+        Ok(PriorResults { task_of, batches, seen: HashSet::new(), tables: HashSet::new() })
     }
 
-    /// The tasks whose findings are to be added.
+    /// The tasks whose findings and observations are to be added.
     pub fn tasks(&self) -> Vec<i64> {
         let mut tasks: Vec<i64> = self.task_of.values().copied().collect();
         tasks.sort_unstable();
@@ -110,7 +114,7 @@ impl PriorResults {
         if self.task_of.get(key) != Some(&task) {
             return;
         }
-        let place = (id, draft.span.start, draft.span.end, draft.decoding.join(","));
+        let place: Place = (id, draft.span, draft.decoding.join(","), draft.row.clone());
         if !self.seen.insert(place) {
             return;
         }
@@ -120,6 +124,16 @@ impl PriorResults {
             batch.versions.insert(key.clone(), marks);
         }
         batch.findings.push(draft);
+    }
+
+    /// Adds what was observed of a table, if it is one of these objects or in it, and not there already.
+    pub fn add_table(&mut self, task: i64, observation: TableObservation) {
+        if self.task_of.get(&observation.part) != Some(&task) {
+            return;
+        }
+        if self.tables.insert((observation.part.clone(), observation.table.clone())) {
+            self.batches.entry(observation.part.clone()).or_default().tables.push(observation);
+        }
     }
 
     /// One batch for each of the keys.

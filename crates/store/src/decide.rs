@@ -250,10 +250,12 @@ pub(crate) fn record_kinds(task_type: TaskType) -> RecordKinds {
     }
 }
 
-/// Kinds of records that a task takes; where there is one, it is there twice.
-pub(crate) type RecordKinds = [RecordKind; 2];
-pub(crate) const OBJECTS: RecordKinds = [RecordKind::File, RecordKind::Carried];
-pub(crate) const CONTAINERS: RecordKinds = [RecordKind::Directory, RecordKind::Directory];
+/// Kinds of records that a task takes.
+pub(crate) type RecordKinds = [RecordKind; 4];
+pub(crate) const OBJECTS: RecordKinds =
+    [RecordKind::File, RecordKind::Carried, RecordKind::Table, RecordKind::Rows];
+pub(crate) const CONTAINERS: RecordKinds =
+    [RecordKind::Directory, RecordKind::Database, RecordKind::Schema, RecordKind::PartedTable];
 
 /// A running task whose worker is gone, or that makes no progress.
 pub(crate) struct Abandoned {

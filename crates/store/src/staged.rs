@@ -2,17 +2,21 @@
 //! becomes columns. No raw value is among them.
 
 use domesday_model::{
-    Category, DatasourceId, FindingDraft, FindingId, ObjectKey, ObjectReport, Score, VersionMarks,
+    Category, DatasourceId, FindingDraft, FindingId, ObjectKey, ObjectReport, Score, TableObservation,
+    TableShape, VersionMarks,
 };
 use serde::{Deserialize, Serialize};
 
+use crate::error::StoreError;
 use crate::types::ResultBatch;
+use crate::values::{damaged, location};
 
 /// A result with exactly what the visible tables have.
 #[derive(Serialize, Deserialize)]
 pub(crate) enum Staged {
     Finding(StagedFinding),
     Object(StagedObject),
+    Table(StagedTable),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -29,6 +33,8 @@ pub(crate) struct StagedFinding {
     pub position: (u64, u64),
     pub decoding: String,
     pub version: Option<String>,
+    #[serde(default)]
+    pub row: Option<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -39,6 +45,19 @@ pub(crate) struct StagedObject {
     pub reason: Option<String>,
     pub detail: String,
     pub overflow: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct StagedTable {
+    pub key: ObjectKey,
+    pub nested: ObjectKey,
+    pub part: ObjectKey,
+    pub shape: TableShape,
+    pub rows: u64,
+    pub is_sample: bool,
+    /// Bytes, and many: they are kept beside the body.
+    #[serde(skip)]
+    pub sketches: Vec<u8>,
 }
 
 /// Separates the steps of a decoding chain in its column.
@@ -63,6 +82,7 @@ impl StagedFinding {
             position: (draft.position.line, draft.position.column),
             decoding: draft.decoding.join(DECODING_SEPARATOR),
             version: version.map(marks_text),
+            row: draft.row.as_deref().map(str::to_owned),
         }
     }
 
@@ -93,6 +113,55 @@ impl StagedObject {
     }
 }
 
+impl StagedTable {
+    fn of(observation: &TableObservation) -> StagedTable {
+        StagedTable {
+            key: observation.table.key.clone(),
+            nested: ObjectKey(observation.table.nested_bytes()),
+            part: observation.part.clone(),
+            shape: observation.shape.clone(),
+            rows: observation.rows,
+            is_sample: observation.is_sample,
+            sketches: sketches_bytes(&observation.sketches),
+        }
+    }
+
+    /// As it went in.
+    pub fn observation(self) -> Result<TableObservation, StoreError> {
+        Ok(TableObservation {
+            table: location(self.key.0, &self.nested.0)?,
+            part: self.part,
+            shape: self.shape,
+            rows: self.rows,
+            is_sample: self.is_sample,
+            sketches: sketches_of(&self.sketches).ok_or_else(|| damaged("sketches"))?,
+        })
+    }
+}
+
+/// Sketches as their column has them: each behind its length.
+fn sketches_bytes(sketches: &[Vec<u8>]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(sketches.iter().map(|sketch| 4 + sketch.len()).sum());
+    for sketch in sketches {
+        let len = u32::try_from(sketch.len()).expect("a sketch is bounded far below four gigabytes");
+        bytes.extend_from_slice(&len.to_be_bytes());
+        bytes.extend_from_slice(sketch);
+    }
+    bytes
+}
+
+/// The reverse of it; `None` when the bytes are not of that form.
+fn sketches_of(mut bytes: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let mut sketches = Vec::new();
+    while !bytes.is_empty() {
+        let (len, rest) = bytes.split_first_chunk::<4>()?;
+        let (sketch, rest) = rest.split_at_checked(u32::from_be_bytes(*len) as usize)?;
+        sketches.push(sketch.to_vec());
+        bytes = rest;
+    }
+    Some(sketches)
+}
+
 /// Version marks as their column has them: `mtime:ctime:inode`, and `:tag` where there is one.
 fn marks_text(marks: &VersionMarks) -> String {
     let VersionMarks { mtime_ns, ctime_ns, inode, tag } = marks;
@@ -114,13 +183,15 @@ pub(crate) fn marks_of(text: &str) -> Option<VersionMarks> {
     parts.next().is_none().then_some(marks)
 }
 
-/// A batch in the order its results are numbered in: findings, then objects.
+/// A batch in the order its results are numbered in: findings, then objects, then tables.
 pub(crate) fn staged(batch: &ResultBatch) -> impl Iterator<Item = Staged> + '_ {
     let finding = |draft: &FindingDraft| {
         Staged::Finding(StagedFinding::of(draft, batch.versions.get(&draft.location.key)))
     };
     let object = |report| Staged::Object(StagedObject::of(report));
-    batch.findings.iter().map(finding).chain(batch.objects.iter().map(object))
+    let table = |observation| Staged::Table(StagedTable::of(observation));
+    let (findings, objects) = (batch.findings.iter().map(finding), batch.objects.iter().map(object));
+    findings.chain(objects).chain(batch.tables.iter().map(table))
 }
 
 #[cfg(test)]
@@ -136,6 +207,16 @@ mod tests {
         }
         for text in ["", "1:2", "1:2:x", "1:2:3:zz", "1:2:3:0f:4"] {
             assert_eq!(marks_of(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn sketches_survive_their_column() {
+        for sketches in [vec![], vec![vec![]], vec![vec![1, 2], vec![], vec![0; 300]]] {
+            assert_eq!(sketches_of(&sketches_bytes(&sketches)), Some(sketches));
+        }
+        for bytes in [&[0, 0, 0][..], &[0, 0, 0, 2, 1], &[0xff; 4]] {
+            assert_eq!(sketches_of(bytes), None, "{bytes:?}");
         }
     }
 }

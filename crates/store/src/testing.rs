@@ -58,6 +58,7 @@ pub(crate) fn files(prefix: &str, count: usize) -> Vec<UnitRecord> {
         size: 1,
         marks: VersionMarks::default(),
         reason: None,
+        metadata: None,
     };
     (0..count).map(file).collect()
 }

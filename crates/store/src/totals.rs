@@ -30,11 +30,14 @@ impl Totals {
         let mut totals = Totals { records: records.len() as i64, ..Totals::default() };
         for record in records {
             match record.kind {
-                RecordKind::File | RecordKind::Carried => {
+                RecordKind::File | RecordKind::Carried | RecordKind::Table | RecordKind::Rows => {
                     totals.objects += 1;
                     totals.bytes = totals.bytes.saturating_add(record.size.cast_signed().max(0));
                 }
-                RecordKind::Directory => totals.containers += 1,
+                RecordKind::Directory
+                | RecordKind::Database
+                | RecordKind::Schema
+                | RecordKind::PartedTable => totals.containers += 1,
                 RecordKind::Skipped => totals.skipped += 1,
                 RecordKind::Unchanged => totals.unchanged += 1,
             }

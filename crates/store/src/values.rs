@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use domesday_model::{
     BatchStatus, Command, JobConfiguration, JobStatus, Location, NestedStep, ObjectKey, ObjectStatus, Reason,
-    RuleSetHash, SessionStatus, TargetType, TaskPayload, TaskType, UnitStatus,
+    RecordKind, RuleSetHash, SessionStatus, TargetType, TaskPayload, TaskType, UnitStatus,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -60,6 +60,10 @@ pub(crate) fn object_status(text: &str) -> Result<ObjectStatus> {
 
 pub(crate) fn reason(text: &str) -> Result<Reason> {
     Reason::from_str(text).map_err(|_| damaged("reason"))
+}
+
+pub(crate) fn record_kind(code: i64) -> Result<RecordKind> {
+    RecordKind::from_code(code).ok_or_else(|| damaged("kind of a record"))
 }
 
 pub(crate) fn payload(text: &str) -> Result<TaskPayload> {

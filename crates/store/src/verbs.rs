@@ -165,7 +165,8 @@ pub trait Store: Send + Sync {
     /// Commits the last units, if any, and completes the task. Refused with [`StoreError::OpenUnit`] while one
     /// of its containers is listed in part: staged, or with a page to come.
     async fn complete_enumeration(&self, claim: &Claim, units: Vec<UnitListing>) -> Result<()>;
-    /// Stages results; `first_sequence` counts findings and objects together and makes repeats harmless.
+    /// Stages results; `first_sequence` counts findings, objects and tables together and makes repeats
+    /// harmless.
     async fn stage_results(&self, claim: &Claim, first_sequence: u64, batch: ResultBatch) -> Result<()>;
     /// Stages the last results of tasks and completes them, in one transaction: all results of a task become
     /// visible at once. Each for itself: one that is refused ([`StoreError::LostClaim`], or
@@ -211,7 +212,7 @@ pub trait Store: Send + Sync {
     async fn retry_tasks(&self, which: Retry) -> Result<u64>;
     async fn fleet(&self) -> Result<Fleet>;
     /// Removes at most about `max` rows of master jobs that ended `older_than` ago: their tasks, units,
-    /// records and occurrences, and processes and events as old. Findings stay, and so does each data
+    /// records, occurrences and observations, and processes and events as old. Findings stay, and so does each data
     /// source's latest complete job, and the base of its next incremental one. Repeat until it is done; a job that is removed in part is seen by nobody.
     async fn prune(&self, older_than: Duration, max: u32) -> Result<PruneReport>;
 
@@ -272,8 +273,19 @@ pub trait Store: Send + Sync {
     /// Newest first.
     async fn master_jobs(&self, max: u32) -> Result<Vec<MasterJob>>;
     async fn summary(&self, master: MasterJobId) -> Result<JobSummary>;
-    /// A job's occurrences, ordered by data source, object, span and rule, from one snapshot.
+    /// A job's occurrences, ordered by data source, object, span and rule, from one snapshot;
+    /// within a table, by column and row.
     async fn occurrences(&self, master: MasterJobId, filter: OccurrenceFilter) -> Result<OccurrenceStream>;
+    /// The sources of a master job, or of each source the latest job that came to its end, by name.
+    async fn catalog_sources(&self, master: Option<MasterJobId>) -> Result<Vec<CatalogSource>>;
+    /// What a job observed of the tables of a source: by key, nested path and part, those behind `after`, at most
+    /// `max`. A part that was observed twice, because its source listed it twice, is there once.
+    async fn table_observations(
+        &self,
+        source: &CatalogSource,
+        after: Option<TableCursor>,
+        max: u32,
+    ) -> Result<TablePage>;
     /// What was not scanned whole, by name, in the order of keys; at most `max`.
     async fn problems(&self, master: MasterJobId, max: u32) -> Result<Vec<Problem>>;
     /// The data sources of a master job, with the settings that the job reads them with.

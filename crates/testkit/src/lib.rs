@@ -7,8 +7,10 @@
 
 pub mod fleet;
 pub mod http;
+pub mod mariadb;
 pub mod postgres;
 pub mod proxy;
 #[cfg(feature = "s3")]
 pub mod s3;
+pub mod tds;
 pub mod wait;

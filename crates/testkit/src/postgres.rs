@@ -20,7 +20,7 @@ const INSTALLED: &str = "/usr/lib/postgresql";
 /// The oldest version the store supports.
 const OLDEST: u32 = 15;
 /// `nobody` on the systems this runs on: the server refuses to be the superuser's.
-const UNPRIVILEGED: u32 = 65_534;
+pub(crate) const UNPRIVILEGED: u32 = 65_534;
 /// Another process may take a port between finding it free and using it.
 const START_ATTEMPTS: u32 = 3;
 /// The superuser of every cluster; it needs no password.
@@ -90,8 +90,8 @@ pub struct Certificates {
     pub authority: String,
     /// Signed nothing.
     pub stranger: String,
-    certificate: String,
-    key: String,
+    pub(crate) certificate: String,
+    pub(crate) key: String,
 }
 
 impl Server {
@@ -214,7 +214,8 @@ impl Server {
         self.run("pg_dump", &["--inserts", database]).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    fn run(&self, program: &str, arguments: &[&str]) -> Result<String, String> {
+    /// One of the server's client programs, told where the server is.
+    pub fn client(&self, program: &str) -> Command {
         let mut command = Command::new(self.programs.join(program));
         command.args(["-h".as_ref(), self.folder.as_os_str()]).args([
             "-p",
@@ -222,6 +223,11 @@ impl Server {
             "-U",
             USER,
         ]);
+        command
+    }
+
+    fn run(&self, program: &str, arguments: &[&str]) -> Result<String, String> {
+        let mut command = self.client(program);
         let output = command.args(arguments).stdin(Stdio::null()).output().map_err(|e| e.to_string())?;
         if !output.status.success() {
             let errors = String::from_utf8_lossy(&output.stderr);
@@ -246,6 +252,8 @@ impl Certificates {
         let authority = || {
             let mut params = CertificateParams::new(Vec::new()).unwrap();
             params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+            // Of another name than what it signs: else OpenSSL takes that for signed by itself.
+            params.distinguished_name.push(rcgen::DnType::CommonName, "authority of tests");
             CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
         };
         let (trusted, stranger) = (authority(), authority());
@@ -262,7 +270,7 @@ impl Certificates {
 }
 
 /// Writes a private file that the server may read.
-fn give(path: &Path, text: &str) {
+pub(crate) fn give(path: &Path, text: &str) {
     std::fs::write(path, text).unwrap();
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).unwrap();
     if rustix::process::geteuid().is_root() {

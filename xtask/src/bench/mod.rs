@@ -3,6 +3,7 @@
 //!
 //! It prints figures and judges none. Each is measured beside what it is to be compared with, in the same run.
 
+pub mod databases;
 mod fleet;
 pub mod listing;
 

@@ -41,7 +41,7 @@ const NEVER: &[(&str, &str)] = &[
     (
         "units whose totals are not those of their records",
         "SELECT count(*) FROM task_units u WHERE (u.records, u.objects, u.containers) <> (
-             SELECT count(*), coalesce(sum(kind IN (0, 4)), 0), coalesce(sum(kind = 1), 0)
+             SELECT count(*), coalesce(sum(kind IN (0, 4, 7, 9)), 0), coalesce(sum(kind IN (1, 5, 6, 8)), 0)
              FROM task_output_records r WHERE r.unit_id = u.id)",
     ),
     (
@@ -58,7 +58,12 @@ const NEVER: &[(&str, &str)] = &[
     (
         "occurrences in the book twice",
         "SELECT count(*) FROM (SELECT 1 FROM finding_occurrences
-         GROUP BY job_id, finding_id, span_start, span_end HAVING count(*) > 1)",
+         GROUP BY job_id, finding_id, span_start, span_end, row_key HAVING count(*) > 1)",
+    ),
+    (
+        "tables, or ranges of their rows, that were observed twice",
+        "SELECT count(*) FROM (SELECT 1 FROM table_observations
+         GROUP BY job_id, datasource_id, object_key, nested_path, part_key HAVING count(*) > 1)",
     ),
     (
         "occurrences of tasks that did not complete",

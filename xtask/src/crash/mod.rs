@@ -3,7 +3,7 @@
 //! The real binary scans a tree once undisturbed. Then the same command is started again and again and
 //! killed each time, by failpoints inside the store's writes and by SIGKILL at any moment, until it is
 //! left to run to its end. What it reports must be what the undisturbed scan reported, nothing lost and
-//! nothing twice, and the book must be whole; and so must what a scan reports that goes on from it and reads only
+//! nothing twice, the catalogue of its tables likewise, and the book must be whole; and so must what a scan reports that goes on from it and reads only
 //! what has changed. One such series with a state folder of its own is a round.
 
 mod book;
@@ -13,6 +13,7 @@ mod process;
 pub mod random;
 mod report;
 pub mod source;
+mod tables;
 pub mod tree;
 
 use std::collections::BTreeMap;
@@ -21,6 +22,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use serde_json::Value;
 
 use crate::workspace::{Build, Workspace};
 use plan::{PATIENCE_AFTER, Planner};
@@ -80,6 +82,7 @@ pub fn run(options: &Options) -> Result<()> {
         binary: workspace.build(&folder, Build::WithFailpoints)?,
         arguments: source.arguments.clone(),
         environment: source.environment.clone(),
+        has_catalog: options.source.is_database(),
     };
     println!("crash: {} and binary ready after {} s", options.source.name(), begun.elapsed().as_secs());
 
@@ -120,6 +123,7 @@ pub fn run(options: &Options) -> Result<()> {
 /// The undisturbed scan.
 struct Reference {
     report: Report,
+    catalog: Value,
     state: PathBuf,
     took: Duration,
 }
@@ -146,7 +150,7 @@ impl Reference {
         if !offences.is_empty() {
             bail!("the book of the undisturbed scan is not whole:\n  {}", offences.join("\n  "));
         }
-        Ok(Reference { report, state: state.to_owned(), took })
+        Ok(Reference { report, catalog: scan.catalog(state)?, state: state.to_owned(), took })
     }
 }
 
@@ -210,6 +214,12 @@ impl Harness {
     fn compare(&self, state: &Path, report: &Report) -> Result<Difference> {
         let mut difference = report.difference(&self.reference.report);
         difference.lines.extend(book::offences(state)?);
+        report::compare(
+            "catalogue",
+            &self.scan.catalog(state)?,
+            &self.reference.catalog,
+            &mut difference.lines,
+        );
         // What a scan that goes on from this one says must be the same, though it reads next to nothing.
         let again = match self.scan.again(state, &report_path(state))? {
             Ended::Reported { code, .. } => Report::read(&report_path(state), code)?,

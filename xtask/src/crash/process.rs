@@ -8,8 +8,9 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 
 /// A start that takes longer is stuck.
 const HANG: Duration = Duration::from_secs(180);
@@ -49,9 +50,34 @@ pub struct Scan {
     /// What is scanned, and with which options.
     pub arguments: Vec<OsString>,
     pub environment: Vec<(&'static str, String)>,
+    /// Whether what is scanned has tables.
+    pub has_catalog: bool,
 }
 
+/// What of a catalogue's entry is another in every scan.
+const OF_THIS_SCAN: [&str; 2] = ["job", "as_of"];
+
 impl Scan {
+    /// Every column of every table, as the catalogue of the last scan has it.
+    pub fn catalog(&self, state: &Path) -> Result<Value> {
+        if !self.has_catalog {
+            return Ok(Value::Null);
+        }
+        let mut command = Command::new(&self.binary);
+        command.args(["catalog", "--all", "--level", "low", "--format", "json", "--state"]).arg(state);
+        let answer = command.output().context("cannot run the catalogue")?;
+        if !answer.status.success() {
+            bail!("the catalogue failed: {}", String::from_utf8_lossy(&answer.stderr));
+        }
+        let mut columns: Value =
+            serde_json::from_slice(&answer.stdout).context("the catalogue is not JSON")?;
+        for column in columns.as_array_mut().context("the catalogue is no list")? {
+            let column = column.as_object_mut().context("a column is no object")?;
+            column.retain(|name, _| !OF_THIS_SCAN.contains(&name.as_str()));
+        }
+        Ok(columns)
+    }
+
     /// Everything is read, whatever an earlier start had read.
     pub fn run(&self, state: &Path, report: &Path, disturbance: Option<&Disturbance>) -> Result<Ended> {
         self.start(state, report, &["--rescan"], disturbance)

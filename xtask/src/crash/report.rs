@@ -121,11 +121,16 @@ impl Report {
 }
 
 /// Names every part of two values that differs.
-fn compare(path: &str, found: &Value, expected: &Value, lines: &mut Vec<String>) {
+pub fn compare(path: &str, found: &Value, expected: &Value, lines: &mut Vec<String>) {
     match (found, expected) {
         (Value::Object(a), Value::Object(b)) if a.keys().eq(b.keys()) => {
             for (key, found) in a {
                 compare(&format!("{path}.{key}"), found, &b[key], lines);
+            }
+        }
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+            for (index, (found, expected)) in a.iter().zip(b).enumerate() {
+                compare(&format!("{path}[{index}]"), found, expected, lines);
             }
         }
         _ if found != expected => lines.push(format!("{path}: {found} instead of {expected}")),

@@ -1,4 +1,4 @@
-//! What is scanned: the same tree, as each kind of source has it. Servers run here, in this process, so that
+//! What is scanned: the same tree, as each kind of source has it; or tables, for kinds that are databases. Servers run here, in this process, so that
 //! they outlive the scans that are killed.
 
 use std::any::Any;
@@ -12,6 +12,7 @@ use anyhow::{Context, Result, bail};
 use domesday_testkit::{http, s3};
 use serde_json::json;
 
+use super::tables;
 use super::tree::{self, Shape, Tree};
 
 /// Commits that the tree comes in, as a git history.
@@ -28,10 +29,32 @@ pub enum Kind {
     Github,
     /// Web addresses, from a list.
     Url,
+    /// A database that is a file.
+    Sqlite,
+    Postgres,
+    /// As MariaDB speaks it.
+    Mysql,
+    /// As a scripted server speaks it.
+    Sqlserver,
 }
 
 impl Kind {
-    pub const ALL: &'static [Kind] = &[Kind::Files, Kind::Git, Kind::S3, Kind::Github, Kind::Url];
+    pub const ALL: &'static [Kind] = &[
+        Kind::Files,
+        Kind::Git,
+        Kind::S3,
+        Kind::Github,
+        Kind::Url,
+        Kind::Sqlite,
+        Kind::Postgres,
+        Kind::Mysql,
+        Kind::Sqlserver,
+    ];
+
+    /// Whether what it has is tables.
+    pub fn is_database(self) -> bool {
+        matches!(self, Kind::Sqlite | Kind::Postgres | Kind::Mysql | Kind::Sqlserver)
+    }
 
     pub fn name(self) -> &'static str {
         match self {
@@ -40,6 +63,10 @@ impl Kind {
             Kind::S3 => "s3",
             Kind::Github => "github",
             Kind::Url => "url",
+            Kind::Sqlite => "sqlite",
+            Kind::Postgres => "postgres",
+            Kind::Mysql => "mysql",
+            Kind::Sqlserver => "sqlserver",
         }
     }
 }
@@ -56,6 +83,13 @@ pub struct Source {
 
 /// The source of this kind and seed below `folder`, made if it is not there yet.
 pub fn prepare(kind: Kind, folder: &Path, seed: u64, shape: Shape) -> Result<Source> {
+    match kind {
+        Kind::Sqlite => return tables::sqlite(folder, seed, shape),
+        Kind::Postgres => return tables::postgres(seed, shape),
+        Kind::Mysql => return tables::mysql(seed, shape),
+        Kind::Sqlserver => return tables::sqlserver(seed, shape),
+        Kind::Files | Kind::Git | Kind::S3 | Kind::Github | Kind::Url => {}
+    }
     let tree = tree::prepare(folder, seed, shape)?;
     let planted = tree.planted;
     Ok(match kind {
@@ -63,7 +97,7 @@ pub fn prepare(kind: Kind, folder: &Path, seed: u64, shape: Shape) -> Result<Sou
         Kind::Git => Source::local(history(&tree)?, planted),
         Kind::S3 => bucket(&tree)?,
         Kind::Github => host(&tree)?,
-        Kind::Url => site(&tree)?,
+        _ => site(&tree)?,
     })
 }
 
@@ -72,7 +106,7 @@ impl Source {
         Source { arguments: vec![path.into()], environment: Vec::new(), planted, _server: None }
     }
 
-    fn served(arguments: Vec<String>, planted: u64, server: impl Any) -> Source {
+    pub(super) fn served(arguments: Vec<String>, planted: u64, server: impl Any) -> Source {
         let arguments = arguments.into_iter().map(OsString::from).collect();
         Source { arguments, environment: Vec::new(), planted, _server: Some(Box::new(server)) }
     }

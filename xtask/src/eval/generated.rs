@@ -19,25 +19,35 @@ const REQUIREMENTS: &str = "requirements.txt";
 const PARTS: [(&str, &str); 2] = [("values", "generated"), ("negatives", "hard negatives")];
 const SEED: &str = "5";
 
-/// The generated sets.
+/// The generated sets of texts.
 pub fn sets() -> Result<Vec<Set>> {
-    let program = root().join(PROGRAM);
-    let folder = Workspace::load()?.target.join("eval");
-    std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let sources = sources(&program)?;
     let mut sets = Vec::new();
     for (part, name) in PARTS {
-        let set = folder.join(format!("{part}.jsonl"));
-        keep(&set, &sources, || {
-            let python = environment(&program, &folder)?;
-            eprintln!("generating {name}");
-            generate(&python, &program, part, &set)
-        })?;
+        let set = file(part, name)?;
         let text = std::fs::read_to_string(&set).with_context(|| format!("cannot read {}", set.display()))?;
         let entries = forms::read(&text).with_context(|| format!("in {}", set.display()))?;
         sets.push(Set { path: name.into(), entries });
     }
     Ok(sets)
+}
+
+/// The file with the generated columns.
+pub fn columns() -> Result<PathBuf> {
+    file("columns", "columns")
+}
+
+/// A part of what is generated, which is made where it is missing.
+fn file(part: &str, name: &str) -> Result<PathBuf> {
+    let program = root().join(PROGRAM);
+    let folder = Workspace::load()?.target.join("eval");
+    std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let set = folder.join(format!("{part}.jsonl"));
+    keep(&set, &sources(&program)?, || {
+        let python = environment(&program, &folder)?;
+        eprintln!("generating {name}");
+        generate(&python, &program, part, &set)
+    })?;
+    Ok(set)
 }
 
 /// Everything that decides what is generated.

@@ -3,6 +3,7 @@
 //!
 //! It uses the engine and the binary as they are. No rule, threshold or exception may be made for it.
 
+mod columns;
 mod engine;
 mod forms;
 mod generated;
@@ -32,6 +33,10 @@ pub struct Options {
     pub json: Option<PathBuf>,
     /// List what was missed and what was found too much.
     pub misses: bool,
+    /// Files of labelled columns.
+    pub columns: Vec<PathBuf>,
+    /// Leave out all texts.
+    pub columns_only: bool,
     /// Leave out the generated sets, and need no Python.
     pub given_only: bool,
 }
@@ -47,13 +52,18 @@ impl Options {
                 "--tree" => options.tree = Some(value()?.into()),
                 "--exclude" => options.exclude.push(value()?.clone()),
                 "--json" => options.json = Some(value()?.into()),
+                "--columns" => options.columns.push(value()?.into()),
+                "--columns-only" => options.columns_only = true,
                 "--misses" => options.misses = true,
                 "--given-only" => options.given_only = true,
                 _ => bail!("`{word}` is no option of eval; see `cargo xtask --help`"),
             }
         }
-        if options.data.is_none() && options.given_only && options.tree.is_none() {
-            bail!("nothing to evaluate: name a folder with --data, or a tree with --tree");
+        let nothing_given = options.data.is_none() && options.tree.is_none() && options.columns.is_empty();
+        if nothing_given && options.given_only {
+            bail!(
+                "nothing to evaluate: name a folder with --data, a file with --columns, or a tree with --tree"
+            );
         }
         Ok(options)
     }
@@ -64,13 +74,24 @@ pub fn run(options: &Options) -> Result<()> {
     if let Some(folder) = &options.data {
         sets.extend(forms::read_folder(folder)?);
     }
-    if !options.given_only {
+    if !options.given_only && !options.columns_only {
         sets.extend(generated::sets()?);
+    }
+    let mut columns = options.columns.clone();
+    if !options.given_only {
+        columns.push(generated::columns()?);
     }
     let mut engine = Engine::new()?;
     let mut report = Report::default();
     for set in &sets {
         evaluate(set, &mut engine, &mut report, options.misses);
+    }
+    for path in &columns {
+        let labelled = columns::label(&columns::read(path)?, engine.rules())?;
+        report.add_columns(&path.file_name().unwrap_or_default().to_string_lossy(), &labelled);
+        if options.misses {
+            labelled.misses.iter().for_each(|miss| println!("{miss}"));
+        }
     }
     if let Some(tree) = &options.tree {
         report.add_tree(tree::scan(tree, &options.exclude, engine.rules())?);

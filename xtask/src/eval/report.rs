@@ -6,6 +6,7 @@ use std::fmt::{self, Display, Formatter};
 
 use serde::Serialize;
 
+use super::columns::Labelled;
 use super::metrics::{Counts, Figure, intervals};
 use super::score::{Miss, Negatives, Noise, Secrets, Spans};
 use super::tree::Tree;
@@ -17,6 +18,9 @@ const SECRETS_FOUND_MIN: f64 = 0.95;
 const SECRETS_WRONG_MAX: f64 = 0.03;
 /// F1 over the types of [`Group::Headline`].
 const HEADLINE_F1_MIN: f64 = 0.95;
+/// Of the labels of columns, so many are right; of the columns with a type, so many have it.
+const COLUMNS_PRECISION_MIN: f64 = 0.95;
+const COLUMNS_RECALL_MIN: f64 = 0.90;
 /// Secrets and validated identifiers in a source tree that has next to none.
 const TREE_MAX: u64 = 40;
 
@@ -87,6 +91,13 @@ pub enum Section {
         set: String,
         kinds: BTreeMap<String, Noise>,
         overall: Noise,
+    },
+    Columns {
+        set: String,
+        columns: u64,
+        tables: Vec<Table>,
+        /// Columns of each kind that have nothing, and their labels.
+        look_alikes: BTreeMap<String, (u64, u64)>,
     },
     Tree(Tree),
 }
@@ -176,6 +187,36 @@ impl Report {
             set: set.to_owned(),
             kinds: negatives.kinds.clone(),
             overall: negatives.all(),
+        });
+    }
+
+    pub fn add_columns(&mut self, set: &str, labelled: &Labelled) {
+        let row = |(name, columns): (&String, &Vec<Counts>)| Row::of(name, columns);
+        let overall = Row::of("overall", &labelled.all);
+        self.at_least(format!("{set}: precision of labels"), overall.precision.value, COLUMNS_PRECISION_MIN);
+        self.at_least(format!("{set}: recall of labels"), overall.recall.value, COLUMNS_RECALL_MIN);
+        let wrong = labelled.wrong();
+        self.targets.push(Target {
+            what: format!("{set}: labels on columns that only look like something"),
+            wanted: "none".to_owned(),
+            is: wrong.to_string(),
+            met: wrong == 0,
+        });
+        let texts: Vec<Counts> = labelled.occurs.values().flatten().copied().collect();
+        let tables = vec![
+            Table { title: "labels of columns", rows: labelled.types.iter().map(row).collect(), overall },
+            Table {
+                title: "what occurs in free text",
+                rows: labelled.occurs.iter().map(row).collect(),
+                overall: Row::of("overall", &texts),
+            },
+        ];
+        let look_alikes = labelled.look_alikes.clone();
+        self.sections.push(Section::Columns {
+            set: set.to_owned(),
+            columns: labelled.columns,
+            tables,
+            look_alikes,
         });
     }
 
@@ -276,6 +317,21 @@ impl Display for Section {
                 )?;
                 kinds.iter().try_for_each(|(kind, noise)| row_of_noise(f, kind, noise))?;
                 row_of_noise(f, "overall", overall)
+            }
+            Section::Columns { set, columns, tables, look_alikes } => {
+                writeln!(f, "{set}: labels of {columns} columns")?;
+                for Table { title, rows, overall } in tables {
+                    heading(f, title)?;
+                    rows.iter().chain([overall]).try_for_each(|row| write!(f, "{row}"))?;
+                }
+                writeln!(
+                    f,
+                    "  {:42} {:>8} {:>6}",
+                    "columns that only look like something", "columns", "labels"
+                )?;
+                look_alikes.iter().try_for_each(|(kind, (columns, labels))| {
+                    writeln!(f, "  {kind:42} {columns:>8} {labels:>6}")
+                })
             }
             Section::Tree(tree) => write!(f, "{tree}"),
         }

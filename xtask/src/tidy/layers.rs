@@ -10,13 +10,15 @@ use crate::workspace::{Package, Workspace};
 const LAYERS: &[(&str, &[&str])] = &[
     ("domesday-model", &[]),
     ("domesday-engine", &["domesday-model"]),
+    ("domesday-columns", &["domesday-model", "domesday-engine"]),
     ("domesday-content", &["domesday-model"]),
-    ("domesday-scheduler", &["domesday-model", "domesday-engine", "domesday-content"]),
-    ("domesday-store", &["domesday-model"]),
+    ("domesday-scheduler", &["domesday-model", "domesday-engine", "domesday-columns", "domesday-content"]),
+    ("domesday-tls", &[]),
+    ("domesday-store", &["domesday-model", "domesday-tls"]),
     ("domesday-connector", &["domesday-model", "domesday-content", "domesday-scheduler"]),
     (
         "domesday-connectors",
-        &["domesday-model", "domesday-content", "domesday-scheduler", "domesday-connector"],
+        &["domesday-model", "domesday-content", "domesday-scheduler", "domesday-tls", "domesday-connector"],
     ),
     (
         "domesday-control",
@@ -34,6 +36,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         &[
             "domesday-model",
             "domesday-engine",
+            "domesday-columns",
             "domesday-content",
             "domesday-scheduler",
             "domesday-store",
@@ -46,7 +49,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("domesday-testkit", &[]),
     // Beside the product, not above it: it runs the binary as a user does, and the servers it needs; only the
     // evaluation of detection asks the engine itself.
-    ("xtask", &["domesday-model", "domesday-engine", "domesday-testkit"]),
+    ("xtask", &["domesday-model", "domesday-engine", "domesday-columns", "domesday-testkit"]),
 ];
 
 /// Outside crates that only some of the product's may use.
@@ -54,8 +57,8 @@ const CONFINED: &[(&str, &[&str])] = &[
     ("anyhow", &["domesday"]),
     ("clap", &["domesday"]),
     ("indicatif", &["domesday"]),
-    ("rusqlite", &["domesday-store"]),
-    ("tokio-postgres", &["domesday-store"]),
+    ("rusqlite", &["domesday-store", "domesday-connectors"]),
+    ("tokio-postgres", &["domesday-tls", "domesday-store", "domesday-connectors"]),
 ];
 
 /// What no user runs may use what it likes.

@@ -2,6 +2,7 @@
 //! a fleet have a file each.
 
 mod baseline;
+mod catalog;
 mod datasource;
 mod git;
 mod job;
@@ -27,6 +28,7 @@ use crate::logs::LogFormat;
 use crate::output::{ClassFilter, Format, RuleInfo};
 
 pub use baseline::{BaselineArgs, BaselineCommand, BaselineCreate};
+pub use catalog::CatalogArgs;
 pub use datasource::{
     CommandCredentialArgs, DatasourceAdd, DatasourceArgs, DatasourceCommand, DatasourceEdit, DatasourceFields,
 };
@@ -70,6 +72,8 @@ pub enum Command {
     Scan(Box<ScanArgs>),
     /// Show what a scan found
     Findings(FindingsArgs),
+    /// Show which columns of which tables hold what
+    Catalog(CatalogArgs),
     /// List the scans in the book; the same as `job list`
     Jobs(JobsArgs),
     /// List what a scan could not read, or not whole, and why

@@ -26,6 +26,7 @@ fn found(key: &str, line: u64) -> Occurrence {
         span: Span { start: 10 * line, end: 10 * line + 3 },
         position: Position { line, column: 1 },
         decoding: Vec::new(),
+        row: None,
         origin: None,
     }
 }

@@ -1,6 +1,7 @@
 //! One file per command.
 
 pub mod baseline;
+pub mod catalog;
 pub mod datasource;
 pub mod db;
 pub mod findings;

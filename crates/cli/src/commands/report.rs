@@ -11,9 +11,9 @@ use anyhow::{Context, Result};
 use domesday_connector::Connector;
 use domesday_control::{RevealKey, reveal};
 use domesday_engine::{RuleSet, Scanner};
-use domesday_model::{DatasourceId, JobStatus, ObjectKey, ScanOptions};
+use domesday_model::{DatasourceId, JobStatus, ObjectKey, RecordKind, ScanOptions};
 use domesday_scheduler::ScanCore;
-use domesday_store::{MasterJob, Occurrence, OccurrenceFilter, Store};
+use domesday_store::{MasterJob, Occurrence, OccurrenceFilter, PacketObject, Store};
 
 use super::{stderr_style, stdout_style};
 use crate::Exit;
@@ -54,6 +54,20 @@ pub struct Values<'a> {
     pub options: &'a ScanOptions,
     /// One for each data source.
     pub connectors: HashMap<DatasourceId, Arc<dyn Connector>>,
+}
+
+impl Values<'_> {
+    /// Those of one object, read again. What has rows is a table, or else a file of separated values.
+    async fn of(&self, object: &(DatasourceId, ObjectKey), has_rows: bool) -> HashMap<RevealKey, Vec<u8>> {
+        let Some(connector) = self.connectors.get(&object.0) else { return HashMap::new() };
+        let read = async |kind| {
+            let object = PacketObject { kind, ..PacketObject::unlisted(object.1.clone()) };
+            let (scanner, connector) = (Arc::clone(&self.scanner), Arc::clone(connector));
+            reveal(self.core, scanner, connector, self.options, object).await
+        };
+        let of_table = if has_rows { read(RecordKind::Table).await } else { HashMap::new() };
+        if of_table.is_empty() { read(RecordKind::File).await } else { of_table }
+    }
 }
 
 impl Reporting<'_> {
@@ -161,13 +175,7 @@ impl Revealed {
     async fn value(&mut self, values: &Values<'_>, occurrence: &Occurrence) -> Option<&[u8]> {
         let object = (occurrence.datasource, occurrence.location.key.clone());
         if self.object.as_ref() != Some(&object) {
-            self.values = match values.connectors.get(&object.0) {
-                Some(connector) => {
-                    let (scanner, connector) = (Arc::clone(&values.scanner), Arc::clone(connector));
-                    reveal(values.core, scanner, connector, values.options, object.1.clone()).await
-                }
-                None => HashMap::new(),
-            };
+            self.values = values.of(&object, occurrence.row.is_some()).await;
             self.object = Some(object);
         }
         let key =
@@ -190,7 +198,7 @@ fn cannot_write(path: &Path) -> String {
 /// Standard output, or a file that is whole or not there: it is written beside its place and renamed.
 pub(super) struct Output {
     pub(super) writer: Box<dyn Write + Send>,
-    is_terminal: bool,
+    pub(super) is_terminal: bool,
     rename: Option<(PathBuf, PathBuf)>,
 }
 

@@ -5,6 +5,10 @@ use std::sync::Arc;
 use anyhow::{Context, Result, anyhow, bail};
 use domesday_connector::credentials::{CredentialReference, reference_forms};
 use domesday_connector::{Connector, ConnectorError, Registry, Surroundings, Trial};
+use domesday_connectors::databases::mysql::MysqlFactory;
+use domesday_connectors::databases::postgres::PostgresFactory;
+use domesday_connectors::databases::sqlite::SqliteFactory;
+use domesday_connectors::databases::sqlserver::SqlServerFactory;
 use domesday_connectors::filesystem::FilesystemFactory;
 use domesday_connectors::git::GitFactory;
 use domesday_connectors::github::GithubFactory;
@@ -28,6 +32,10 @@ pub fn registry() -> Registry {
         .with(ObjectsFactory(Kind::S3))
         .with(ObjectsFactory(Kind::Gcs))
         .with(ObjectsFactory(Kind::Azure))
+        .with(PostgresFactory)
+        .with(MysqlFactory)
+        .with(SqlServerFactory)
+        .with(SqliteFactory)
         .with(UrlFactory);
     #[cfg(feature = "failpoints")]
     return registry.with(crate::failpoints::Aborting(FilesystemFactory));
@@ -37,6 +45,8 @@ pub fn registry() -> Registry {
 
 /// From a document. `name` is what the command line says it is called, if it does.
 pub fn from_value(value: Value, name: Option<&str>) -> Result<DatasourceSpec> {
+    // As `show` writes it for a source whose limit was taken away; one that does not say gets its kind's.
+    let is_unlimited = value.get("concurrency_limit").is_some_and(Value::is_null);
     let mut fields = Fields::new("datasource", value)?;
     let given = fields.text("name")?;
     let name = match (given, name) {
@@ -49,12 +59,15 @@ pub fn from_value(value: Value, name: Option<&str>) -> Result<DatasourceSpec> {
     };
     fields.what = format!("datasource {name}");
     fields.leave_out(ADDED_BY_SHOW);
+    let kind = fields.needed_text("kind")?;
+    let limit = fields.take("concurrency_limit", "a number of tasks, from 1")?;
+    let default = DatasourceSpec::default_concurrency(&kind).filter(|_| !is_unlimited);
     let spec = DatasourceSpec {
         name,
-        kind: fields.needed_text("kind")?,
+        kind,
         node_group: fields.needed_text("node_group")?,
         configuration: fields.value("configuration").unwrap_or_else(|| json!({})),
-        concurrency_limit: fields.take("concurrency_limit", "a number of tasks, from 1")?,
+        concurrency_limit: limit.or(default),
         worker_label: fields.take("worker_label", "a label, such as host=nas1")?,
         credential: fields.take("credential", &format!("a reference: {}", reference_forms()))?,
     };
@@ -243,5 +256,17 @@ mod tests {
         assert_eq!(from_value(value.clone(), Some("a")).unwrap().concurrency_limit, None);
         let told = from_value(value, Some("b")).unwrap_err().to_string();
         assert!(told.contains("datasource b: name: the file says `a`"), "{told}");
+    }
+
+    #[test]
+    fn a_database_server_has_a_limit_unless_it_was_taken_away() {
+        let mut value = json!({ "name": "a", "kind": "postgres", "node_group": "eu" });
+        assert_eq!(from_value(value.clone(), None).unwrap().concurrency_limit, Some(4));
+        value["concurrency_limit"] = json!(9);
+        assert_eq!(from_value(value.clone(), None).unwrap().concurrency_limit, Some(9));
+        value["concurrency_limit"] = Value::Null;
+        assert_eq!(from_value(value, None).unwrap().concurrency_limit, None);
+        assert_eq!(DatasourceSpec::new("a", "mysql", "eu", json!({})).concurrency_limit, Some(4));
+        assert_eq!(DatasourceSpec::new("a", "filesystem", "eu", json!({})).concurrency_limit, None);
     }
 }

@@ -34,6 +34,7 @@ const COLUMNS: &[&str] = &[
     "date",
     "sensitivity",
     "regulations",
+    "row",
 ];
 
 pub struct CsvWriter<'a, W> {
@@ -48,13 +49,7 @@ impl<'a, W: Write> CsvWriter<'a, W> {
     }
 
     fn record<'c>(&mut self, cells: impl IntoIterator<Item = Cow<'c, str>>) -> io::Result<()> {
-        for (index, cell) in cells.into_iter().enumerate() {
-            if index > 0 {
-                self.out.write_all(b",")?;
-            }
-            write_cell(&mut self.out, &cell)?;
-        }
-        self.out.write_all(b"\r\n")
+        write_record(&mut self.out, cells)
     }
 }
 
@@ -94,6 +89,7 @@ impl<W: Write> ReportWriter for CsvWriter<'_, W> {
             }),
             class.sensitivity.as_str().into(),
             class::regulations(&class).into(),
+            text::shown(found.row.as_deref().unwrap_or_default()),
         ];
         let value =
             self.meta.show_values.then(|| row.value.map(text::shown_bytes).unwrap_or_default().into());
@@ -108,6 +104,20 @@ impl<W: Write> ReportWriter for CsvWriter<'_, W> {
 /// The characters at which spreadsheets begin to calculate, their full-width forms included.
 fn begins_a_formula(cell: &str) -> bool {
     cell.starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'])
+}
+
+/// One line.
+pub fn write_record<'c>(
+    out: &mut impl Write,
+    cells: impl IntoIterator<Item = Cow<'c, str>>,
+) -> io::Result<()> {
+    for (index, cell) in cells.into_iter().enumerate() {
+        if index > 0 {
+            out.write_all(b",")?;
+        }
+        write_cell(out, &cell)?;
+    }
+    out.write_all(b"\r\n")
 }
 
 fn write_cell(out: &mut impl Write, cell: &str) -> io::Result<()> {

@@ -99,6 +99,9 @@ struct FindingJson<'a> {
     reasons: Vec<&'a str>,
     line: u64,
     column: u64,
+    /// Of a finding in a table, which row it is in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    row: Option<&'a str>,
     span: SpanJson,
     preview: &'a str,
     fingerprint: String,
@@ -134,6 +137,7 @@ fn finding<'a>(row: &Row<'a>, meta: &ReportMeta<'a>, rules: &'a RuleIndex<'_>) -
         reasons: reasons(&found.reasons),
         line: found.position.line,
         column: found.position.column,
+        row: found.row.as_deref(),
         span: SpanJson { start: found.span.start, end: found.span.end },
         preview: &found.preview,
         fingerprint: found.fingerprint.to_string(),

@@ -10,6 +10,7 @@
 //! `value` field (in the table, the preview's place) of a row that carries one.
 
 mod answers;
+mod catalog;
 mod class;
 mod csv;
 mod explain;
@@ -37,6 +38,7 @@ use domesday_model::{Category, DatasourceId, Location, MasterJobId};
 use domesday_store::{JobSummary, MasterJob, Occurrence, Problem};
 
 pub use answers::{ListPages, write_answer, write_detail, write_list};
+pub use catalog::{CatalogColumn, CatalogFormat, CatalogTable, CatalogWriter, TablePlace};
 pub use class::ClassFilter;
 pub use explain::{Said, write_said};
 pub use fleet::{ChildJson, write_children, write_status};

@@ -70,6 +70,9 @@ impl<'a, W: Write> SarifWriter<'a, W> {
         properties.insert("preview".into(), found.preview.as_str().into());
         properties.insert("decoding".into(), found.decoding.clone().into());
         properties.insert("datasource".into(), self.meta.sources.name(found.datasource).into());
+        if let Some(row) = &found.row {
+            properties.insert("row".into(), row.as_ref().into());
+        }
         if let Some(origin) = OriginJson::of(found) {
             properties.insert("origin".into(), json!(origin));
         }

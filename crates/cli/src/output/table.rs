@@ -18,6 +18,8 @@ use super::{
 /// Columns of `line:column`, so that the colons of a group stand below each other.
 pub const LINE_WIDTH: usize = 6;
 pub const COLUMN_WIDTH: usize = 4;
+/// Columns of a row's key, at most; a longer one is cut, and whole in the other formats.
+const ROW_WIDTH_MAX: usize = 40;
 const LEVEL_WIDTH: usize = 6;
 /// Bounds of the rule column; a longer id moves the rest of its line.
 const RULE_WIDTH_MIN: usize = 12;
@@ -92,7 +94,7 @@ impl<W: Write> ReportWriter for TableWriter<'_, W> {
         let (found, style) = (row.occurrence, self.meta.style);
         self.heading(found)?;
         let (level, rule) = (found.score.level(), text::pad(&text::shown(&found.rule), self.rule_width));
-        let place = format!("{:>LINE_WIDTH$}:{:<COLUMN_WIDTH$}", found.position.line, found.position.column);
+        let place = place(found);
         let taken = place.width() + 2 + LEVEL_WIDTH + 2 + rule.width() + 2;
         let room = style.width.map_or(usize::MAX, |width| width.saturating_sub(taken).max(PREVIEW_WIDTH_MIN));
         let shown = match row.value {
@@ -119,6 +121,17 @@ impl<W: Write> ReportWriter for TableWriter<'_, W> {
         }
         write_summary(&mut self.out, summary, tally, self.meta.sources, self.meta.style)?;
         self.out.flush()
+    }
+}
+
+/// Where in its object a finding is: its line and column, or the row of a table.
+fn place(found: &Occurrence) -> String {
+    match &found.row {
+        Some(row) => {
+            let row = format!("row {}", text::shown(row));
+            text::pad(&text::truncate(&row, ROW_WIDTH_MAX), LINE_WIDTH + 1 + COLUMN_WIDTH)
+        }
+        None => format!("{:>LINE_WIDTH$}:{:<COLUMN_WIDTH$}", found.position.line, found.position.column),
     }
 }
 

@@ -26,6 +26,7 @@ fn occurrence(key: &[u8], rule: &str, score: u8, line: u64) -> Occurrence {
         span: Span { start: 100, end: 120 },
         position: Position { line, column: 5 },
         decoding: Vec::new(),
+        row: None,
         origin: None,
     }
 }
@@ -192,7 +193,7 @@ findings  3 in 2 objects
 objects   1,204 of 1,210 done, 33 nested in them, 87 containers listed
 bytes     12.4 MiB in 1.5 s, 8.3 MiB/s
 skipped   12
-      10  excluded by --exclude or a .domesdayignore file
+      10  excluded by --exclude, a .domesdayignore file or the data source's patterns
        2  a symbolic link, recorded and not followed
 partial   1
        1  an encrypted archive entry
@@ -384,6 +385,20 @@ fn nothing_from_a_file_acts_on_the_terminal() {
         assert_eq!(leak, None, "{format:?}: {written}");
     }
     assert_eq!(case.json(Format::Jsonl)["preview"], "\u{9b}2J****\u{202e}", "JSON keeps the text itself");
+}
+
+#[test]
+fn a_finding_in_a_table_says_its_row() {
+    let mut found = nested(occurrence(b"shop/public/customers", "aws-access-key", 92, 7), &[b"email"]);
+    found.row = Some("42,\u{1b}[2J".into());
+    let case = Case::of([found]);
+    let table = case.write(Format::Table);
+    assert!(table.starts_with("src/shop/public/customers!/email\nrow 42,\\x1b[2J  high "), "{table}");
+    assert_eq!(case.json(Format::Json)["findings"][0]["row"], "42,\u{1b}[2J");
+    let rows = parse_csv(&case.write(Format::Csv));
+    assert_eq!(rows[0].iter().zip(&rows[1]).next_back(), Some((&"row".into(), &"42,\\x1b[2J".into())));
+    let sarif = case.json(Format::Sarif);
+    assert_eq!(sarif["runs"][0]["results"][0]["properties"]["row"], "42,\u{1b}[2J");
 }
 
 #[test]

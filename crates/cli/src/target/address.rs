@@ -39,6 +39,9 @@ const SECRET_PARAMETERS: &[&str] = &[
     "x-goog-signature",
 ];
 
+/// Schemes of database servers, whose users are no secret.
+const DATABASE_SCHEMES: &[&str] = &["postgres", "postgresql", "mysql", "mariadb", "sqlserver", "mssql"];
+
 /// An address without secrets.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Address {
@@ -102,7 +105,12 @@ impl Address {
             None => (None, authority.to_ascii_lowercase()),
         };
         let is_web = matches!(scheme, "http" | "https");
+        let is_database = DATABASE_SCHEMES.contains(&scheme);
         let (login, authority) = match user {
+            Some(user) if is_database => match user.split_once(':') {
+                Some((name, _)) => (Some(Login::of(user)?), format!("{name}@{host}")),
+                None => (None, format!("{user}@{host}")),
+            },
             Some(user) if is_web => (Some(Login::of(user)?), host.clone()),
             Some(user) if scheme != "ssh" || user.contains(':') => {
                 bail!("an address of scheme {scheme} has a secret in it: give it with --credential instead")
@@ -113,7 +121,7 @@ impl Address {
             None => (None, authority.to_owned()),
         };
         let path = path.split('#').next().unwrap_or_default();
-        if is_web {
+        if is_web || is_database {
             refuse_secret_query(path)?;
         }
         Ok(Address {
@@ -123,6 +131,20 @@ impl Address {
             path: path.split('?').next().unwrap_or_default().to_owned(),
             login,
         })
+    }
+}
+
+impl Address {
+    /// Whether it is of a database server.
+    pub fn is_database(&self) -> bool {
+        DATABASE_SCHEMES.contains(&self.scheme.as_str())
+    }
+
+    /// The server alone: all before the path.
+    pub fn server(&self) -> &str {
+        let begin = self.text.find("://").map_or(0, |at| at + 3);
+        let end = self.text[begin..].find(['/', '?']).map_or(self.text.len(), |at| begin + at);
+        &self.text[..end]
     }
 }
 
@@ -162,8 +184,8 @@ fn refuse_secret_query(path: &str) -> Result<()> {
         let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
         if !value.is_empty() && SECRET_PARAMETERS.contains(&name.to_ascii_lowercase().as_str()) {
             bail!(
-                "an address has a secret in it, `{name}`, which would be kept in the book: fetch it yourself, and \
-                 pipe it in with `-`"
+                "an address has a secret in it, `{name}`, which would be kept in the book: give it with \
+                 --credential, or fetch it yourself and pipe it in with `-`"
             );
         }
     }
@@ -245,6 +267,29 @@ mod tests {
             assert_eq!(address.login, login);
             assert!(!format!("{address:?}").contains("hunter2"));
         }
+    }
+
+    #[test]
+    fn a_password_is_taken_out_of_a_databases_address_and_its_user_stays() {
+        for (typed, text, server, secret) in [
+            (
+                "postgres://Ann:hunter2@DB:5432/Shop?mode=full",
+                "postgres://Ann@db:5432/Shop?mode=full",
+                "postgres://Ann@db:5432",
+                Some("Ann:hunter2"),
+            ),
+            ("postgresql://ann:p%40ss@db", "postgresql://ann@db", "postgresql://ann@db", Some("ann:p@ss")),
+            ("mysql://ann@db?tls=require", "mysql://ann@db?tls=require", "mysql://ann@db", None),
+        ] {
+            let address = parse(typed);
+            assert_eq!(
+                (address.text.as_str(), address.server(), address.is_database()),
+                (text, server, true)
+            );
+            assert_eq!(address.login, secret.map(|secret| Login::Basic(Secret::new(secret.into()))));
+        }
+        let told = Address::parse("postgres://ann@db/x?password=hunter2").unwrap_err().to_string();
+        assert!(told.contains("--credential") && !told.contains("hunter2"), "{told}");
     }
 
     #[test]

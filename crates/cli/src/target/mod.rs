@@ -8,11 +8,13 @@ mod address;
 mod tests;
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use domesday_connector::credentials::{CredentialReference, Method, RunSecrets};
+use domesday_connectors::databases::{self, mysql, postgres, sqlite, sqlserver};
 use domesday_connectors::filesystem::{self, FilesystemConfig};
 use domesday_connectors::git::{self, GitConfig};
 use domesday_connectors::{github, objects, stdin, url};
@@ -64,6 +66,21 @@ const FORMS: &[Form] = &[
         kinds: &["s3", "gcs", "azure"],
         is: |address| ["s3", "s3a", "gs", "gcs", "az", "azure"].contains(&address.scheme.as_str()),
         parse: |text| Ok(objects::parse_address(text)?),
+    },
+    Form {
+        kinds: &[postgres::KIND],
+        is: |address| matches!(address.scheme.as_str(), "postgres" | "postgresql"),
+        parse: |text| Ok((postgres::KIND, databases::parse_address(text)?)),
+    },
+    Form {
+        kinds: &[mysql::KIND],
+        is: |address| matches!(address.scheme.as_str(), "mysql" | "mariadb"),
+        parse: |text| Ok((mysql::KIND, databases::parse_address(text)?)),
+    },
+    Form {
+        kinds: &[sqlserver::KIND],
+        is: |address| matches!(address.scheme.as_str(), "sqlserver" | "mssql"),
+        parse: |text| Ok((sqlserver::KIND, databases::parse_address(text)?)),
     },
     Form {
         kinds: &[url::KIND],
@@ -145,15 +162,26 @@ fn standard_input() -> Target {
     Target { shown: "-".to_owned(), source: source_of(&spec, Vec::new()), spec }
 }
 
+/// What stands before the path of a database that is a file.
+const DATABASE_PREFIX: &[u8] = b"sqlite:";
+
 /// What is on this machine.
-fn local(args: &ScanArgs, config: Option<&Config>, path: &Path, state: &Path) -> Result<Target> {
+fn local(args: &ScanArgs, config: Option<&Config>, typed: &Path, state: &Path) -> Result<Target> {
+    let file = typed.as_os_str().as_bytes().strip_prefix(DATABASE_PREFIX).filter(|_| !typed.exists());
+    let (asked, path) = match file {
+        Some(file) => (Some(sqlite::KIND), Path::new(OsStr::from_bytes(file))),
+        None => (args.kind.as_deref(), typed),
+    };
     let about = || format!("cannot scan {}", path.display());
     let real = path.canonicalize().with_context(about)?;
     if real.starts_with(state) {
         bail!("cannot scan {}: it is Domesday's own state, which is never scanned", path.display());
     }
     let shape = git::discover(&real);
-    let (kind, configuration, shown) = match (args.kind.as_deref(), shape) {
+    let (kind, configuration, shown) = match (asked, shape) {
+        (Some(sqlite::KIND), _) => {
+            (sqlite::KIND, json!({ "path": real.to_str().context("its path is no text")? }), path.to_owned())
+        }
         (None, Some(shape)) if !args.git.worktree => repository(args, path, &real, shape)?,
         (Some(git::KIND), Some(shape)) => repository(args, path, &real, shape)?,
         (Some(git::KIND), None) => bail!("cannot scan {}: it is not a git repository", path.display()),
@@ -167,7 +195,11 @@ fn local(args: &ScanArgs, config: Option<&Config>, path: &Path, state: &Path) ->
     let name = format!("{kind}:{}", ObjectKey::new(real.as_os_str().as_bytes()));
     let root = if shown.as_os_str() == "." { Vec::new() } else { shown.as_os_str().as_bytes().to_vec() };
     let folder = if real.is_dir() { Some(real.as_path()) } else { real.parent() };
-    let narrowing = Narrowing::new(args, config, folder);
+    let narrowing = match kind {
+        // Patterns of the configuration file are of paths.
+        sqlite::KIND => Narrowing { exclude: args.exclude.clone(), max_file_size: None },
+        _ => Narrowing::new(args, config, folder),
+    };
     let spec = spec(args, narrowing, name, kind, configuration).with_context(about)?;
     Ok(Target { shown: path.display().to_string(), source: source_of(&spec, root), spec })
 }
@@ -263,6 +295,7 @@ fn remote(
         (None, credential) => credential.cloned(),
         (Some(login), None) => {
             let (method, secret) = match login {
+                Login::Basic(secret) if address.is_database() => (Method::Database, secret),
                 Login::Basic(secret) => (Method::Basic, secret),
                 Login::Token(secret) if kind == git::KIND => (Method::Github, secret),
                 Login::Token(secret) => (Method::Bearer, secret),
@@ -271,11 +304,20 @@ fn remote(
             Some(secrets.hold(&name, secret.clone()))
         }
     };
-    let narrowing = Narrowing::new(args, config, None);
+    let narrowing = match address.is_database() {
+        // What files are left out says nothing of tables.
+        true => Narrowing { exclude: args.exclude.clone(), max_file_size: None },
+        false => Narrowing::new(args, config, None),
+    };
     let mut spec = spec(args, narrowing, name, kind, configuration).with_context(about)?;
     spec.credential = reference.map(String::from);
     // Where keys are addresses, or begin with the name of a repository, they say it all.
-    let root = if [url::KIND, github::KIND].contains(&kind) { "" } else { &address.text };
+    let root = match kind {
+        url::KIND | github::KIND => "",
+        // Keys begin with the database.
+        _ if address.is_database() => address.server(),
+        _ => &address.text,
+    };
     let source = source_of(&spec, root.as_bytes().to_vec());
     Ok(Target { shown: address.text, source, spec })
 }

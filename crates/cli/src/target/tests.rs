@@ -30,6 +30,22 @@ fn each_kind_of_address_goes_to_its_connector() {
         ("git@example.com:a/b", "git", json!({ "url": "git@example.com:a/b" })),
         ("ssh://git@example.com/a", "git", json!({ "url": "ssh://git@example.com/a" })),
         ("file:///srv/a", "git", json!({ "url": "file:///srv/a" })),
+        (
+            "postgres://ann@db.example:5433/shop?mode=full",
+            "postgres",
+            json!({ "host": "db.example", "port": 5433, "user": "ann", "databases": ["shop"], "mode": "full" }),
+        ),
+        ("mysql://db.example", "mysql", json!({ "host": "db.example" })),
+        (
+            "mariadb://ann@db.example:3307/shop?tls=verify-full",
+            "mysql",
+            json!({ "host": "db.example", "port": 3307, "user": "ann", "databases": ["shop"], "tls": "verify-full" }),
+        ),
+        (
+            "mssql://auditor@sql.example/shop?tls=verify-full",
+            "sqlserver",
+            json!({ "host": "sql.example", "user": "auditor", "databases": ["shop"], "tls": "verify-full" }),
+        ),
         ("github:acme", "github", json!({ "owner": "acme" })),
         ("github:acme/shop", "github", json!({ "repositories": ["acme/shop"] })),
     ] {

@@ -92,6 +92,7 @@ pub(super) async fn requests(connector: &dyn Connector) -> Vec<Request> {
         key,
         size: record.size,
         marks: record.marks,
+        metadata: None,
     };
     seen.objects.into_iter().map(request).collect()
 }

@@ -69,6 +69,14 @@ pub async fn run<T: Send + 'static>(
         .map_err(|error| ObjectError::new(Reason::ReadError, format!("a remote request was lost: {error}")))
 }
 
+/// Begins a future on the runtime of remote reads, beside its caller. It ends when what is returned is dropped.
+pub fn begin(work: impl Future<Output = ()> + Send + 'static) -> Result<Begun, ObjectError> {
+    Ok(Begun(AbortOnDrop(runtime()?.spawn(work).abort_handle())))
+}
+
+/// What [`begin`] began.
+pub struct Begun(#[allow(dead_code, reason = "its drop is what it is for")] AbortOnDrop);
+
 struct AbortOnDrop(tokio::task::AbortHandle);
 
 impl Drop for AbortOnDrop {

@@ -140,7 +140,7 @@ fn a_packet_larger_than_the_budgets_is_read_by_a_single_thread() {
     let source = Arc::new(source(len, &[]));
     let remote = Remote::new(Arc::clone(&source) as _);
     let marks = VersionMarks::tagged(b"v1");
-    let request = |_| Request { key: ObjectKey::new("k"), size: len as u64, marks };
+    let request = |_| Request { key: ObjectKey::new("k"), size: len as u64, marks, metadata: None };
     let requests: Vec<Request> = (0..OBJECTS).map(request).collect();
     let packets: Vec<_> = (0..8).map(|_| remote.read_ahead(&requests).unwrap()).collect();
     let mut open: Vec<OpenObject> = (0..OBJECTS).rev().map(|index| packets[7].open(index).unwrap()).collect();

@@ -162,7 +162,7 @@ impl Memory {
             };
             let size = content.len() as u64 + u64::from(self.fault == Fault::WrongSize);
             let marks = VersionMarks::tagged(&version.to_be_bytes());
-            entries.push(UnitRecord { kind, name: name.to_vec(), size, marks, reason: None });
+            entries.push(UnitRecord { kind, name: name.to_vec(), size, marks, reason: None, metadata: None });
         }
         match self.fault {
             Fault::LosesAnEntry => drop(entries.pop()),
@@ -318,7 +318,7 @@ impl Entries {
 fn numbered(index: u64) -> UnitRecord {
     let name = format!("object-{index:09}").into_bytes();
     let marks = VersionMarks::tagged(&index.to_be_bytes());
-    UnitRecord { kind: RecordKind::File, name, size: 1, marks, reason: None }
+    UnitRecord { kind: RecordKind::File, name, size: 1, marks, reason: None, metadata: None }
 }
 
 struct MemoryListing {

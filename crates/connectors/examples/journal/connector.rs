@@ -132,6 +132,7 @@ impl Line {
                 // What changes exactly when the line does.
                 marks: VersionMarks::tagged(&content),
                 reason: None,
+                metadata: None,
             },
             None => UnitRecord {
                 kind: RecordKind::Skipped,
@@ -139,6 +140,7 @@ impl Line {
                 size: 0,
                 marks: VersionMarks::default(),
                 reason: Some(Reason::TooLarge),
+                metadata: None,
             },
         }
     }

@@ -150,7 +150,7 @@ fn record(kind: RecordKind, name: Vec<u8>, stat: Option<&Stat>, reason: Option<R
         inode: stat.st_ino,
         tag: None,
     });
-    UnitRecord { kind, name, size, marks, reason }
+    UnitRecord { kind, name, size, marks, reason, metadata: None }
 }
 
 fn nanoseconds(seconds: i64, nanos: u64) -> i64 {

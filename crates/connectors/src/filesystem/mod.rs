@@ -17,7 +17,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use domesday_connector::{Connector, ConnectorError, ConnectorFactory, Listing, Surroundings};
 use domesday_model::{ObjectKey, Reason, ResumePolicy};
-use domesday_scheduler::{ObjectError, OpenObject};
+use domesday_scheduler::{DatabaseFile, DatabaseTables, ObjectError, OpenObject};
+
+use crate::databases::sqlite;
 
 pub use config::{FilesystemConfig, KIND};
 use ignores::Ignores;
@@ -81,6 +83,11 @@ impl Connector for Filesystem {
             random: Some(file),
             size: Some(metadata.len()),
         })
+    }
+
+    fn open_database(&self, file: &DatabaseFile<'_>) -> Option<Result<DatabaseTables, ObjectError>> {
+        let path = file.object.and_then(|object| self.0.root.path_of(&object.path).ok());
+        Some(sqlite::open_tables(path.as_deref(), &file.bytes))
     }
 }
 

@@ -325,5 +325,5 @@ fn marks(id: &ObjectId) -> VersionMarks {
 
 pub(super) fn record(name: Vec<u8>, size: u64, marks: VersionMarks, reason: Option<Reason>) -> UnitRecord {
     let kind = if reason.is_some() { RecordKind::Skipped } else { RecordKind::File };
-    UnitRecord { kind, name, size, marks, reason }
+    UnitRecord { kind, name, size, marks, reason, metadata: None }
 }

@@ -36,7 +36,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use domesday_connector::{Connector, ConnectorError, ConnectorFactory, Listing, Surroundings};
 use domesday_model::{ObjectKey, Origin, Reason, ResumePolicy};
-use domesday_scheduler::{ObjectError, OpenObject};
+use domesday_scheduler::{DatabaseFile, DatabaseTables, ObjectError, OpenObject};
+
+use crate::databases::sqlite;
 
 pub use config::{GitConfig, KIND};
 pub use error::GitError;
@@ -112,6 +114,10 @@ impl Connector for Git {
             Some(error) => ObjectError::new(error.reason(), error.to_string()),
             None => ObjectError::new(Reason::Vanished, format!("`{object}` is no object's id")),
         })
+    }
+
+    fn open_database(&self, file: &DatabaseFile<'_>) -> Option<Result<DatabaseTables, ObjectError>> {
+        Some(sqlite::open_tables(None, &file.bytes))
     }
 
     fn traces_origins(&self) -> bool {

@@ -25,9 +25,11 @@ use async_trait::async_trait;
 use domesday_connector::credentials::Method;
 use domesday_connector::{Connector, ConnectorError, ConnectorFactory, Listing, Surroundings};
 use domesday_model::{ObjectKey, Origin, Reason, ResumePolicy, TargetDraft, UnitRecord};
-use domesday_scheduler::{ObjectError, OpenObject};
+use domesday_scheduler::{DatabaseFile, DatabaseTables, ObjectError, OpenObject};
 use globset::GlobSet;
 use serde_json::{Value, json};
+
+use crate::databases::sqlite;
 
 use api::{Answer, Api};
 pub use config::{BASE_URL, Choice, GithubConfig, KIND, parse_address};
@@ -234,6 +236,10 @@ impl Connector for Github {
         let repository = self.0.repository(&name);
         let repository = repository.map_err(|error| ObjectError::new(error.reason(), error.to_string()))?;
         repository.open(&ObjectKey::new(inside))
+    }
+
+    fn open_database(&self, file: &DatabaseFile<'_>) -> Option<Result<DatabaseTables, ObjectError>> {
+        Some(sqlite::open_tables(None, &file.bytes))
     }
 
     fn traces_origins(&self) -> bool {

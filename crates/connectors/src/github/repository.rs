@@ -66,5 +66,5 @@ pub(super) fn record(name: &str, is_taken: bool) -> UnitRecord {
         true => (RecordKind::Directory, None),
         false => (RecordKind::Skipped, Some(Reason::Excluded)),
     };
-    UnitRecord { kind, name: name.into(), size: 0, marks: VersionMarks::default(), reason }
+    UnitRecord { kind, name: name.into(), size: 0, marks: VersionMarks::default(), reason, metadata: None }
 }

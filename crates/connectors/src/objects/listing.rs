@@ -232,14 +232,28 @@ impl PrefixListing {
             None
         };
         let kind = if reason.is_some() { RecordKind::Skipped } else { RecordKind::File };
-        UnitRecord { kind, name: self.name(&object.key), size: object.size, marks: object.marks, reason }
+        UnitRecord {
+            kind,
+            name: self.name(&object.key),
+            size: object.size,
+            marks: object.marks,
+            reason,
+            metadata: None,
+        }
     }
 
     fn folder(&self, prefix: &[u8]) -> UnitRecord {
         let key = prefix.strip_suffix(b"/").unwrap_or(prefix);
         let reason = self.bucket.patterns.leave_out_folder(key).then_some(Reason::Excluded);
         let kind = if reason.is_some() { RecordKind::Skipped } else { RecordKind::Directory };
-        UnitRecord { kind, name: self.name(key), size: 0, marks: VersionMarks::default(), reason }
+        UnitRecord {
+            kind,
+            name: self.name(key),
+            size: 0,
+            marks: VersionMarks::default(),
+            reason,
+            metadata: None,
+        }
     }
 
     /// What joined to the container's key gives `key`.

@@ -24,7 +24,9 @@ use domesday_connector::{
     Connector, ConnectorError, ConnectorFactory, Listing, ReadAhead, Request, Surroundings,
 };
 use domesday_model::{ObjectKey, ResumePolicy};
-use domesday_scheduler::{ObjectError, OpenObject};
+use domesday_scheduler::{DatabaseFile, DatabaseTables, ObjectError, OpenObject};
+
+use crate::databases::sqlite;
 
 pub use address::{BadAddress, parse_address};
 pub use config::{Kind, ObjectsConfig};
@@ -81,6 +83,10 @@ impl Connector for Objects {
 
     fn open(&self, object: &ObjectKey) -> Result<OpenObject, ObjectError> {
         self.remote.open(object)
+    }
+
+    fn open_database(&self, file: &DatabaseFile<'_>) -> Option<Result<DatabaseTables, ObjectError>> {
+        Some(sqlite::open_tables(None, &file.bytes))
     }
 
     fn read_ahead(&self, objects: &[Request]) -> Option<Box<dyn ReadAhead>> {

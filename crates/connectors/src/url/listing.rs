@@ -162,6 +162,7 @@ impl AddressListing {
             size: version.size,
             marks: version.marks,
             reason: found.reason,
+            metadata: None,
         }
     }
 }

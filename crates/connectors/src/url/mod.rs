@@ -28,9 +28,11 @@ use domesday_connector::{
     Connector, ConnectorError, ConnectorFactory, Listing, ReadAhead, Request, Surroundings,
 };
 use domesday_model::{ObjectKey, Reason, RecordKind, ResumePolicy};
-use domesday_scheduler::{ObjectError, OpenObject};
+use domesday_scheduler::{DatabaseFile, DatabaseTables, ObjectError, OpenObject};
 use serde_json::Value;
 use tokio::runtime::Handle;
+
+use crate::databases::sqlite;
 
 pub use config::{Crawl, KIND, MAX_SIZE, TIMEOUT_S, UrlConfig, parse_address};
 use fetch::{FetchError, Fetcher};
@@ -107,6 +109,10 @@ impl Connector for Addresses {
     fn open(&self, object: &ObjectKey) -> Result<OpenObject, ObjectError> {
         let url = address::of_key(object).ok_or_else(|| no_address(object))?;
         body::open(&self.0.runtime()?, &self.0.fetcher, url)
+    }
+
+    fn open_database(&self, file: &DatabaseFile<'_>) -> Option<Result<DatabaseTables, ObjectError>> {
+        Some(sqlite::open_tables(None, &file.bytes))
     }
 
     fn read_ahead(&self, objects: &[Request]) -> Option<Box<dyn ReadAhead>> {

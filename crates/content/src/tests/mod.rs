@@ -70,6 +70,11 @@ fn visit(input: Input, budget: &Arc<Budget>, depth: u32, path: String, found: &m
             }
             found.files.push((path, bytes));
         }
+        Unwrapped::Database(bytes) => {
+            let mut whole = Vec::new();
+            Input::Seekable(bytes).into_read().read_to_end(&mut whole).unwrap();
+            found.files.push((format!("{path}<database>"), whole));
+        }
         Unwrapped::Archive(mut archive) => {
             while let Some(next) = archive.next_entry() {
                 match next {

@@ -189,6 +189,7 @@ fn containers_are_told_from_what_resembles_them() {
     assert_eq!(detect(&bzip2(b"x")), Some(Format::Bzip2));
     assert_eq!(detect(&xz(b"")), Some(Format::Xz));
     assert_eq!(detect(&zstd(b"")), Some(Format::Zstd));
+    assert_eq!(detect(&sqlite(100)), Some(Format::Sqlite));
     let mut v7 = tar(&[("a", b"b")]);
     v7[257..265].fill(0);
     let sum: u32 = v7[..148].iter().chain(&v7[156..512]).map(|&byte| u32::from(byte)).sum::<u32>() + 8 * 32;
@@ -208,6 +209,8 @@ fn containers_are_told_from_what_resembles_them() {
         &[0; 1024],
         &[b' '; 1024],
         b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0",
+        b"SQLite format 3\0 is how a database begins",
+        &sqlite(100)[..20],
     ] {
         assert_eq!(detect(not), None, "{:?}", &not[..not.len().min(20)]);
     }
@@ -225,4 +228,29 @@ fn heads_known_beforehand_are_not_looked_at_again() {
     let Unwrapped::Plain(mut reader) = refused else { panic!("a damaged stream is still a stream") };
     let error = reader.read(&mut [0; 8]).unwrap_err();
     assert_eq!(ContentError::from_io(&error).unwrap().reason(), Reason::DamagedArchive);
+}
+
+/// The head of a database, and zeros.
+fn sqlite(len: usize) -> Vec<u8> {
+    let mut bytes = b"SQLite format 3\0\x10\0\x01\x01\0\x40\x20\x20".to_vec();
+    bytes.resize(len, 0);
+    bytes
+}
+
+#[test]
+fn a_database_comes_whole_wherever_it_is_and_as_bytes_where_it_cannot_be_held() {
+    let database = sqlite(200_000);
+    assert_eq!(explore_both(&database).contents(), [("<database>", &database[..])]);
+    assert_eq!(explore_both(&gzip(&database)).contents(), [("<gzip><database>", &database[..])]);
+    assert_eq!(explore_both(&tar(&[("d", &database)])).contents(), [("!d<database>", &database[..])]);
+
+    let small = Limits { max_buffered: 100_000, ..LIMITS };
+    let found = |input| explore(input, &Budget::new(small, None));
+    assert_eq!(found(seekable(&database)).contents(), [("<database>", &database[..])], "nothing is held");
+    assert_eq!(found(streamed(&database)).contents(), [("", &database[..])]);
+    assert_eq!(found(seekable(&zip(&[("d", &database)]))).contents(), [("!d", &database[..])]);
+
+    let shallow = Budget::new(Limits { max_depth: 1, ..LIMITS }, None);
+    let found = explore(seekable(&gzip(&database)), &shallow);
+    assert_eq!((found.contents(), found.errors.len()), (vec![("<gzip>", &database[..])], 0));
 }

@@ -7,9 +7,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use domesday_connector::{Connector, ConnectorError, ConnectorFactory, Listing, Surroundings};
-use domesday_model::{ObjectKey, Origin, Reason, RecordKind, ResumePolicy, UnitRecord, VersionMarks};
-use domesday_scheduler::{ObjectError, OpenObject};
+use domesday_connector::{
+    Connector, ConnectorError, ConnectorFactory, Listing, ReadAhead, Request, Surroundings,
+};
+use domesday_model::{
+    ColumnShape, Location, ObjectKey, Origin, Reason, RecordKind, ResumePolicy, TableShape, UnitRecord,
+    VersionMarks,
+};
+use domesday_scheduler::{ObjectError, OpenObject, OpenTable, RowBatch, RowReader};
 
 use super::{KEY, KIND};
 use crate::{Stop, StopSignal};
@@ -43,6 +48,10 @@ pub struct Fake {
     pub version: Mutex<Option<u8>>,
     /// Whether it knows where objects came from.
     pub traces: AtomicBool,
+    /// Whether it is a database: schemas of tables, each with one row.
+    pub is_database: AtomicBool,
+    /// Whether the objects of a packet are asked for together.
+    pub reads_ahead: AtomicBool,
 }
 
 impl Fake {
@@ -56,6 +65,8 @@ impl Fake {
             opened: AtomicUsize::new(0),
             version: Mutex::default(),
             traces: AtomicBool::new(false),
+            is_database: AtomicBool::new(false),
+            reads_ahead: AtomicBool::new(false),
         })
     }
 
@@ -98,20 +109,23 @@ impl Connector for FakeConnector {
     ) -> Result<Box<dyn Listing>, ConnectorError> {
         let fake = Arc::clone(&self.0);
         let version = *fake.version.lock().unwrap();
-        let record = |kind, name: String| UnitRecord {
+        let (folder, object) = match fake.is_database.load(Ordering::SeqCst) {
+            true => (RecordKind::Schema, RecordKind::Table),
+            false => (RecordKind::Directory, RecordKind::File),
+        };
+        let record = |kind: RecordKind, name: String| UnitRecord {
             kind,
             name: name.into_bytes(),
             size: KEY.len() as u64,
             marks: version.map_or_else(VersionMarks::default, |version| VersionMarks::tagged(&[version])),
             reason: None,
+            metadata: kind.is_rows().then(|| serde_json::to_string(&shape()).unwrap().into()),
         };
         let mut entries: Vec<UnitRecord> = match container.as_bytes() {
-            b"" => {
-                fake.folders.keys().map(|name| record(RecordKind::Directory, (*name).to_owned())).collect()
-            }
+            b"" => fake.folders.keys().map(|name| record(folder, (*name).to_owned())).collect(),
             folder => {
                 let count = fake.folders[std::str::from_utf8(folder).unwrap()];
-                (0..count).map(|index| record(RecordKind::File, format!("{index:06}"))).collect()
+                (0..count).map(|index| record(object, format!("{index:06}"))).collect()
             }
         };
         // As folders do it: a second listing may have another order. Only cursors promise one.
@@ -139,9 +153,63 @@ impl Connector for FakeConnector {
         Ok(objects.iter().map(|key| (key.clone(), origin(key))).collect())
     }
 
+    fn open_table(&self, object: &Request) -> Result<OpenTable, ObjectError> {
+        assert!(!self.0.reads_ahead.load(Ordering::SeqCst));
+        open_table(&self.0, object)
+    }
+
+    fn read_ahead(&self, objects: &[Request]) -> Option<Box<dyn ReadAhead>> {
+        let ahead = FakeAhead { fake: Arc::clone(&self.0), objects: objects.to_vec() };
+        self.0.reads_ahead.load(Ordering::SeqCst).then(|| Box::new(ahead) as _)
+    }
+
     fn open(&self, _: &ObjectKey) -> Result<OpenObject, ObjectError> {
         self.0.opened.fetch_add(1, Ordering::SeqCst);
         Ok(OpenObject { reader: Box::new(Cursor::new(KEY)), random: None, size: Some(KEY.len() as u64) })
+    }
+}
+
+/// What every table of the database is.
+pub fn shape() -> TableShape {
+    let column = ColumnShape { name: "token".into(), type_name: "text".into(), comment: None };
+    TableShape { columns: vec![column], row_estimate: Some(1), ..TableShape::default() }
+}
+
+fn open_table(fake: &Fake, object: &Request) -> Result<OpenTable, ObjectError> {
+    fake.opened.fetch_add(1, Ordering::SeqCst);
+    let listed = object.metadata.as_deref().expect("a table comes with what its listing said");
+    Ok(OpenTable {
+        table: Arc::new(Location { key: object.key.clone(), nested: Vec::new() }),
+        shape: Arc::new(serde_json::from_str(listed).unwrap()),
+        is_sample: true,
+        rows: Box::new(OneRow(false)),
+    })
+}
+
+/// A row, once.
+struct OneRow(bool);
+
+impl RowReader for OneRow {
+    fn fill(&mut self, batch: &mut RowBatch) -> Result<(), ObjectError> {
+        if !std::mem::replace(&mut self.0, true) {
+            batch.columns[0].push(KEY.as_bytes());
+        }
+        Ok(())
+    }
+}
+
+struct FakeAhead {
+    fake: Arc<Fake>,
+    objects: Vec<Request>,
+}
+
+impl ReadAhead for FakeAhead {
+    fn open(&self, _: usize) -> Result<OpenObject, ObjectError> {
+        Err(ObjectError::new(Reason::ReadError, "a database has no files"))
+    }
+
+    fn open_table(&self, index: usize) -> Result<OpenTable, ObjectError> {
+        open_table(&self.fake, &self.objects[index])
     }
 }
 

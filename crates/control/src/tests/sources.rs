@@ -92,6 +92,33 @@ async fn what_has_not_changed_is_not_read_again_and_its_findings_stay() {
     }
 }
 
+/// Tables have no versions: they are read at every scan. Each is observed once, however often its scan was cut short.
+#[tokio::test(flavor = "multi_thread")]
+async fn tables_are_observed_once_and_read_at_every_scan() {
+    for reads_ahead in [false, true] {
+        let fake = Fake::new(&[("public", 1_200), ("empty", 0)], ResumePolicy::ClearAndRelist);
+        fake.is_database.store(true, Ordering::SeqCst);
+        fake.reads_ahead.store(reads_ahead, Ordering::SeqCst);
+        let bench = Bench::new(Arc::clone(&fake), Options::default()).await;
+        let (signal, stop) = StopSignal::new();
+        fake.then(1_000, Mishap::Stop(signal));
+        assert_eq!(bench.run(stop).await.unwrap().status, JobStatus::Running);
+        assert_eq!(bench.run(never()).await.unwrap().status, JobStatus::Completed);
+        assert_eq!(run_again(&bench, SECOND, true).await, 1_200);
+        for master in [MASTER, SECOND] {
+            let sources = bench.store.catalog_sources(Some(master)).await.unwrap();
+            assert_eq!(sources.len(), 1);
+            let page = bench.store.table_observations(&sources[0], None, 10_000).await.unwrap();
+            let expected = (0..1_200).map(|index| format!("public/{index:06}"));
+            assert!(page.tables.iter().map(|table| table.table.key.to_string()).eq(expected));
+            for table in &page.tables {
+                assert_eq!((&table.shape, table.rows, table.is_sample), (&fake::shape(), 1, true));
+                assert_eq!((&table.part, table.sketches.len()), (&table.table.key, 1));
+            }
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_that_is_not_incremental_reads_everything() {
     let fake = Fake::versioned(&[("a", 30)], ResumePolicy::ExcludeStaged);

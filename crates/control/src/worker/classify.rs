@@ -9,10 +9,10 @@ use std::sync::atomic::Ordering;
 
 use domesday_connector::{Connector, ReadAhead, Request};
 use domesday_content::Limits;
-use domesday_model::{FindingDraft, ObjectKey, ObjectReport, ScanOptions};
+use domesday_model::{FindingDraft, ObjectKey, ObjectReport, ScanOptions, TableObservation};
 use domesday_scheduler::{
-    CursorState, EnumCursor, ObjectDescriptor, ObjectError, ObjectSource, OpenObject, Packet, PacketHandle,
-    PacketOptions, PacketTotals, ResultSink,
+    CursorState, DatabaseFile, DatabaseTables, EnumCursor, ObjectDescriptor, ObjectError, ObjectSource,
+    OpenObject, OpenTable, Packet, PacketHandle, PacketOptions, PacketTotals, ResultSink,
 };
 use domesday_store::{Completion, PacketObject, ResultBatch, TaskTotals, WorkPacket};
 use tokio::sync::mpsc;
@@ -25,6 +25,8 @@ use crate::stop::Stop;
 
 /// Results held before they are staged.
 const RESULT_BATCH_MAX: usize = 2_000;
+/// Bytes of observations held before they are staged: those of one wide table may be megabytes.
+const OBSERVATION_BYTES_MAX: usize = 4 << 20;
 /// Messages of a packet on their way from the scan core; beyond that its threads wait.
 const RESULTS_AHEAD: usize = 64;
 /// Bytes of nested archives held in memory at once, per object.
@@ -67,6 +69,7 @@ pub(super) async fn classify(
         source: &source,
         halt: halt.clone(),
         batch: ResultBatch::default(),
+        observation_bytes: 0,
         sequence: 0,
         findings: 0,
         carried: carried.len() as u64,
@@ -91,6 +94,7 @@ pub(super) async fn classify(
                 staging.add(findings);
             }
             Some(Message::Object(report)) => staging.batch.objects.push(report),
+            Some(Message::Table(observation)) => staging.observe(observation),
             Some(Message::Done(totals)) => break totals,
             None => return Err(PacketError::Retry("the scan core dropped the packet".into())),
         }
@@ -119,7 +123,7 @@ async fn carry_over(
     halt: &Stop,
 ) -> Result<(Vec<PacketObject>, Vec<ResultBatch>), PacketError> {
     let Some(base) = &packet.base else { return Ok((objects, Vec::new())) };
-    let carried: Vec<PacketObject> = objects.extract_if(.., |object| object.is_carried).collect();
+    let carried: Vec<PacketObject> = objects.extract_if(.., |object| object.is_carried()).collect();
     if carried.is_empty() {
         return Ok((objects, Vec::new()));
     }
@@ -183,6 +187,8 @@ struct Staging<'a> {
     source: &'a PacketSource,
     halt: Stop,
     batch: ResultBatch,
+    /// Of the observations in the batch.
+    observation_bytes: usize,
     /// How many results were staged before the batch.
     sequence: u64,
     findings: u64,
@@ -207,7 +213,13 @@ impl Staging<'_> {
     fn replay(&mut self, prior: ResultBatch) {
         self.batch.versions.extend(prior.versions);
         self.batch.objects.extend(prior.objects);
+        prior.tables.into_iter().for_each(|observation| self.observe(observation));
         self.extend(prior.findings);
+    }
+
+    fn observe(&mut self, observation: TableObservation) {
+        self.observation_bytes += observation.sketches.iter().map(Vec::len).sum::<usize>();
+        self.batch.tables.push(observation);
     }
 
     fn extend(&mut self, findings: Vec<FindingDraft>) {
@@ -219,10 +231,11 @@ impl Staging<'_> {
     }
 
     async fn stage_if_full(&mut self) -> Result<(), PacketError> {
-        if self.batch.len() < RESULT_BATCH_MAX {
+        if self.batch.len() < RESULT_BATCH_MAX && self.observation_bytes < OBSERVATION_BYTES_MAX {
             return Ok(());
         }
         let batch = std::mem::take(&mut self.batch);
+        self.observation_bytes = 0;
         let (store, claim, sequence) = (self.session.store(), &self.packet.claim, self.sequence);
         self.session.ask(&self.halt, || store.stage_results(claim, sequence, batch.clone())).await?;
         self.sequence += batch.len() as u64;
@@ -262,13 +275,18 @@ pub(crate) struct PacketSource {
 
 impl PacketSource {
     pub fn new(connector: Arc<dyn Connector>, objects: Vec<PacketObject>, source_id: i64) -> PacketSource {
-        let request = |object: &PacketObject| Request {
-            key: object.key.clone(),
-            size: object.size,
-            marks: object.marks,
-        };
         let ahead = connector.read_ahead(&objects.iter().map(request).collect::<Vec<_>>());
         PacketSource { connector, ahead, objects, source_id }
+    }
+}
+
+/// An object as its connector is asked for it.
+fn request(object: &PacketObject) -> Request {
+    Request {
+        key: object.key.clone(),
+        size: object.size,
+        marks: object.marks,
+        metadata: object.metadata.clone(),
     }
 }
 
@@ -303,11 +321,28 @@ impl ObjectSource for PacketSource {
             None => self.connector.open(&object.path),
         }
     }
+
+    fn is_rows(&self, object: &ObjectDescriptor) -> bool {
+        self.objects[object.object_id as usize].kind.is_rows()
+    }
+
+    fn open_table(&self, object: &ObjectDescriptor) -> Result<OpenTable, ObjectError> {
+        let index = object.object_id as usize;
+        match &self.ahead {
+            Some(ahead) => ahead.open_table(index),
+            None => self.connector.open_table(&request(&self.objects[index])),
+        }
+    }
+
+    fn open_database(&self, file: DatabaseFile<'_>) -> Option<Result<DatabaseTables, ObjectError>> {
+        self.connector.open_database(&file)
+    }
 }
 
 enum Message {
     Findings(Vec<FindingDraft>),
     Object(ObjectReport),
+    Table(TableObservation),
     Done(PacketTotals),
 }
 
@@ -328,6 +363,10 @@ impl ResultSink for Sink {
 
     fn object(&self, report: ObjectReport) {
         let _ = self.0.blocking_send(Message::Object(report));
+    }
+
+    fn table(&self, observation: TableObservation) {
+        let _ = self.0.blocking_send(Message::Table(observation));
     }
 
     fn packet_done(&self, totals: PacketTotals) {

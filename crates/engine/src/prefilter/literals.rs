@@ -348,6 +348,18 @@ impl simd::Work for RowSearch<'_> {
     }
 }
 
+/// What a batch of blocks gives.
+pub struct Buffers {
+    masks: [u64; BATCH],
+    places: Box<SiftedPlaces>,
+}
+
+impl Default for Buffers {
+    fn default() -> Buffers {
+        Buffers { masks: [0; BATCH], places: Box::new([0; BATCH * BLOCK]) }
+    }
+}
+
 pub struct LiteralIndex {
     test: Test,
     /// The bytes of a gram that choose its list.
@@ -363,13 +375,12 @@ pub struct LiteralIndex {
 
 impl LiteralIndex {
     /// Adds every occurrence whose gram is in `segment`.
-    pub fn find(&self, bytes: &[u8], segment: Range<usize>, hits: &mut Vec<Hit>) {
+    pub fn find(&self, bytes: &[u8], segment: Range<usize>, buffers: &mut Buffers, hits: &mut Vec<Hit>) {
         if self.literals.is_empty() {
             return;
         }
         let mut at = segment.start;
-        let mut masks = [0; BATCH];
-        let mut places: SiftedPlaces = [0; BATCH * BLOCK];
+        let Buffers { masks, places } = buffers;
         while at < segment.end {
             let whole = bytes.len().saturating_sub(at + GRAM - 1).min(segment.end - at) / BLOCK;
             // The last bytes, where a gram may reach beyond the end, which cannot be told from zeros.
@@ -383,7 +394,7 @@ impl LiteralIndex {
             };
             let masks = &mut masks[..blocks];
             self.test.run(text, masks);
-            let count = self.known.sift(self.level, text, masks, &mut places);
+            let count = self.known.sift(self.level, text, masks, places);
             for &place in &places[..count] {
                 let gram = text[place as usize..].first_chunk().expect("every gram is whole");
                 self.verify(u32::from_le_bytes(*gram), bytes, at + place as usize, hits);

@@ -35,6 +35,13 @@ pub const DECODE: u32 = u32::MAX;
 /// A segment's bounds are multiples of this, except for the end of the last.
 pub const SEGMENT_ALIGN: usize = 64;
 
+/// Working memory, kept because most texts are so short that preparing it would cost more than the search.
+#[derive(Default)]
+pub struct Buffers {
+    literals: literals::Buffers,
+    shapes: shapes::Buffers,
+}
+
 pub struct Prefilter {
     literals: literals::LiteralIndex,
     shapes: shapes::ShapeIndex,
@@ -61,10 +68,10 @@ impl Prefilter {
 
     /// Adds the hits found from `segment` of `bytes`. Segments that cover a chunk give every hit of it;
     /// a hit near the border of two may come from both.
-    pub fn find(&self, bytes: &[u8], segment: Range<usize>, hits: &mut Vec<Hit>) {
+    pub fn find(&self, bytes: &[u8], segment: Range<usize>, buffers: &mut Buffers, hits: &mut Vec<Hit>) {
         debug_assert!(segment.start.is_multiple_of(SEGMENT_ALIGN));
-        self.literals.find(bytes, segment.clone(), hits);
-        self.shapes.find(bytes, segment, hits);
+        self.literals.find(bytes, segment.clone(), &mut buffers.literals, hits);
+        self.shapes.find(bytes, segment, &mut buffers.shapes, hits);
     }
 }
 

@@ -192,18 +192,17 @@ impl ShapeIndex {
     }
 
     /// Adds the hits that begin in `segment` or reach into it.
-    pub fn find(&self, bytes: &[u8], segment: Range<usize>, hits: &mut Vec<Hit>) {
-        let mut masks = Masks::default();
-        let mut spots = Spots::default();
+    pub fn find(&self, bytes: &[u8], segment: Range<usize>, buffers: &mut Buffers, hits: &mut Vec<Hit>) {
+        let Buffers { masks, spots } = buffers;
         let mut colons_done = 0;
         for from in segment.clone().step_by(BATCH * BLOCK) {
             let blocks = (segment.end - from).div_ceil(BLOCK).min(BATCH);
             masks.read(self.level, bytes, from);
             let (digits_min, words_min) = (self.digits_min, self.words_min);
-            simd::run(self.level, Search { masks: &masks, digits_min, words_min, spots: &mut spots });
+            simd::run(self.level, Search { masks, digits_min, words_min, spots });
             for block in (0..blocks).filter(|&block| spots.any[block] != 0) {
                 let at = from + block * BLOCK;
-                self.look(bytes, at, &spots, block, hits);
+                self.look(bytes, at, spots, block, hits);
                 for colon in bits(spots.colons[block]).map(|bit| at + bit) {
                     self.look_at_colon(bytes, colon, &mut colons_done, hits);
                 }
@@ -245,6 +244,13 @@ impl ShapeIndex {
             self.colons.push(colons_at(bytes, start), start, hits);
         }
     }
+}
+
+/// What a batch of blocks gives.
+#[derive(Default)]
+pub struct Buffers {
+    masks: Masks,
+    spots: Spots,
 }
 
 /// The classes of the bytes of a batch of blocks.

@@ -67,7 +67,7 @@ proptest! {
             literals.iter().zip(0..).for_each(|(literal, rule)| builder.add(literal, rule));
             let index = builder.build(level);
             let mut times = Vec::new();
-            in_segments(&text, |segment| index.find(&text, segment, &mut times));
+            in_segments(&text, |segment| index.find(&text, segment, &mut Default::default(), &mut times));
             let found = hits(|all| *all = times.clone());
             prop_assert_eq!(found.len(), times.len(), "each occurrence once");
             prop_assert_eq!(found, naive_literals(&literals, &text));
@@ -94,7 +94,7 @@ proptest! {
             for &level in simd::Level::all() {
                 let mut index = shapes::ShapeIndex::new(level);
                 chosen.iter().zip(0..).for_each(|(shape, rule)| index.add(*shape, rule, &Gate::open()));
-                let found = hits(|all| in_segments(&text, |segment| index.find(&text, segment, all)));
+                let found = hits(|all| in_segments(&text, |segment| index.find(&text, segment, &mut Default::default(), all)));
                 prop_assert_eq!(found, naive_shapes(chosen, &text));
             }
         }

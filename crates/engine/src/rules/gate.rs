@@ -35,7 +35,7 @@ impl ByteSet {
         self.0[usize::from(byte >> 6)] |= 1 << (byte & 63);
     }
 
-    fn add(&mut self, other: ByteSet) {
+    pub fn add(&mut self, other: ByteSet) {
         self.0.iter_mut().zip(other.0).for_each(|(a, b)| *a |= b);
     }
 
@@ -48,8 +48,20 @@ impl ByteSet {
         ByteSet(self.0.map(|bits| !bits))
     }
 
+    pub fn is_within(self, other: ByteSet) -> bool {
+        self.and(other) == self
+    }
+
     fn is_empty(&self) -> bool {
         *self == ByteSet::EMPTY
+    }
+}
+
+impl FromIterator<u8> for ByteSet {
+    fn from_iter<I: IntoIterator<Item = u8>>(bytes: I) -> ByteSet {
+        let mut set = ByteSet::EMPTY;
+        bytes.into_iter().for_each(|byte| set.insert(byte));
+        set
     }
 }
 

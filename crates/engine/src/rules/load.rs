@@ -91,6 +91,7 @@ pub fn read_rule(
         trigger,
         lead,
         gate,
+        run: pattern.run,
         score: Score(score as u8),
         validators,
         context,

@@ -12,6 +12,7 @@ mod load;
 mod pattern;
 mod provider;
 pub(crate) mod rarity;
+pub(crate) mod run;
 mod search;
 mod select;
 mod sources;
@@ -33,6 +34,7 @@ use crate::validators::Check;
 use allow::Allows;
 use classification::OwnClass;
 use gate::Gate;
+use run::Run;
 use sources::Loaded;
 
 /// One file of rules, as text: what travels with a job.
@@ -148,6 +150,8 @@ pub struct Rule {
     pub lead: Lead,
     /// What a shape's place must have besides.
     pub(crate) gate: Gate,
+    /// What every match contains.
+    pub(crate) run: Option<Run>,
     /// The base of the score.
     pub score: Score,
     pub validators: Vec<Validator>,

@@ -4,6 +4,7 @@
 use regex_syntax::ast::{self, Ast, RepetitionKind, RepetitionRange};
 use regex_syntax::hir::{Class, Hir, HirKind, Look};
 
+use super::run::Run;
 use crate::MAX_MATCH_LEN;
 
 /// The name of the capture group that holds the sensitive value.
@@ -18,6 +19,8 @@ pub struct Pattern {
     pub max_len: usize,
     /// The index of the group that holds the value, if there is one.
     pub value_group: Option<usize>,
+    /// What every match contains.
+    pub run: Option<Run>,
 }
 
 /// Reads a regex as every rule's is read: bytes, ASCII classes; `(?u)` opts in to Unicode.
@@ -49,7 +52,7 @@ pub fn parse(regex: &str) -> Result<Pattern, String> {
     if expanded_size(&hir) > EXPANDED_MAX {
         return Err("regex is too large once its repetitions are written out: simplify it".to_owned());
     }
-    Ok(Pattern { value_group: value_group(&hir), max_len, hir })
+    Ok(Pattern { value_group: value_group(&hir), max_len, run: Run::of(&hir), hir })
 }
 
 /// Whether a regex that parses can be compiled quickly, however long its matches may be.

@@ -54,7 +54,7 @@ pub fn pattern(provider: &str, value: &str) -> Result<Pattern, String> {
             "rule can match {max_len} bytes: shorten `value` to match at most {MAX_MATCH_LEN} in all"
         ));
     }
-    Ok(Pattern { max_len, value_group: Some(VALUE_GROUP), hir: name.hir })
+    Ok(Pattern { max_len, value_group: Some(VALUE_GROUP), run: value.run, hir: name.hir })
 }
 
 #[cfg(test)]

@@ -90,6 +90,10 @@ impl Confirmer {
         caches: &mut RegexCaches,
         found: &mut Vec<Found>,
     ) {
+        let mut hits = hits.iter().filter(|hit| may_match(rule, bytes, hit)).peekable();
+        if hits.peek().is_none() {
+            return;
+        }
         let regex = self.regexes[index as usize].get_or_init(|| compile(rule));
         if caches.by_rule.is_empty() {
             caches.by_rule.resize_with(self.regexes.len(), || None);
@@ -109,6 +113,14 @@ impl Confirmer {
             }
         }
     }
+}
+
+/// Whether what every match of the rule contains is where one with this trigger may be.
+fn may_match(rule: &Rule, bytes: &[u8], hit: &Hit) -> bool {
+    let Some(run) = &rule.run else { return true };
+    let from = hit.at.saturating_sub(rule.lead.max);
+    let end = (hit.at.saturating_sub(rule.lead.min) + rule.max_len).min(bytes.len());
+    run.is_in(&bytes[from.min(end)..end])
 }
 
 fn compile(rule: &Rule) -> Regex {

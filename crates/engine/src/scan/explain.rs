@@ -52,11 +52,16 @@ impl Explained {
 
 /// Takes what a scan drops.
 pub(super) trait Watch: Default {
+    /// Whether matches of any score are of interest, whatever the scanner reports.
+    const ALL: bool;
+
     fn dropped(&mut self, told: impl FnOnce() -> Explained);
     fn into_all(self) -> Vec<Explained>;
 }
 
 impl Watch for () {
+    const ALL: bool = false;
+
     fn dropped(&mut self, _told: impl FnOnce() -> Explained) {}
 
     fn into_all(self) -> Vec<Explained> {
@@ -65,6 +70,8 @@ impl Watch for () {
 }
 
 impl Watch for Vec<Explained> {
+    const ALL: bool = true;
+
     fn dropped(&mut self, told: impl FnOnce() -> Explained) {
         self.push(told());
     }

@@ -2,6 +2,7 @@
 //! Only this module knows the order of these steps. It must not remember anything from one chunk to the
 //! next: what a match is depends on the bytes near it alone.
 
+mod cell;
 mod confirm;
 mod explain;
 mod hits;
@@ -13,7 +14,7 @@ use std::sync::{Arc, OnceLock};
 use domesday_model::{Category, Score};
 
 use crate::decode::{self, Layer};
-use crate::prefilter::{DECODE, Hit, Prefilter, SEGMENT_ALIGN};
+use crate::prefilter::{Buffers, DECODE, Hit, Prefilter, SEGMENT_ALIGN};
 use crate::rules::allow::{Covered, LINE_LOOK, Seen};
 use crate::rules::{Rule, RuleSet};
 use crate::scoring::{self, Evidence, Evidences, PathKind, Weight};
@@ -95,6 +96,7 @@ pub struct Scratch {
     /// The scanner whose regexes the caches belong to.
     scanner: u64,
     caches: RegexCaches,
+    buffers: Buffers,
     hits: Vec<Hit>,
     groups: HitGroups,
     found: Vec<confirm::Found>,
@@ -178,6 +180,11 @@ impl Scanner {
         &self.rules
     }
 
+    /// Matches that score less are not reported.
+    pub fn floor(&self) -> Score {
+        self.floor
+    }
+
     /// What is specific displaces others whether or not it is reported itself.
     fn judging_floor(&self) -> Score {
         self.floor.min(resolve::SPECIFIC_MIN)
@@ -254,9 +261,9 @@ impl Scanner {
         let mut encoded = Vec::new();
         scratch.found.clear();
         self.for_each_segment(bytes, accept, |segment| {
-            let Scratch { hits, groups, caches, found, .. } = scratch;
+            let Scratch { buffers, hits, groups, caches, found, .. } = scratch;
             hits.clear();
-            prefilter.find(bytes, segment, hits);
+            prefilter.find(bytes, segment, buffers, hits);
             groups.for_each(self.rules.rules().len(), hits, |hits| {
                 let index = hits[0].rule;
                 if index == DECODE {
@@ -338,7 +345,7 @@ impl Scanner {
         counts.resize(self.rules.rules().len() + 1, 0);
         self.for_each_segment(bytes, &(0..bytes.len()), |segment| {
             scratch.hits.clear();
-            prefilter.find(bytes, segment, &mut scratch.hits);
+            prefilter.find(bytes, segment, &mut scratch.buffers, &mut scratch.hits);
             let last = counts.len() - 1;
             scratch.hits.iter().for_each(|hit| counts[last.min(hit.rule as usize)] += 1);
         });
@@ -369,7 +376,7 @@ impl Scanner {
         for found in scratch.found.iter().filter(|found| near.contains(&found.start)) {
             let rule = &self.rules.rules()[found.rule as usize];
             let span = found.start..found.end;
-            let floor = self.judging_floor();
+            let floor = if W::ALL { Score(0) } else { self.judging_floor() };
             let Some((score, reasons)) = scoring::judge(rule, chunk.bytes, span.clone(), path, floor) else {
                 let refusal = || scoring::refusal(rule, &chunk.bytes[span.clone()]);
                 watch.dropped(|| Explained::without_score(found.rule, span.clone(), refusal()));

@@ -102,9 +102,20 @@ fn is_word_at(reach: &[u8], bytes: &[u8], at: usize, word: &str, anywhere: bool)
     let Some(end) = word.chars().try_fold(at, |at, wanted| Some(at + len_of(reach, at, wanted)?)) else {
         return false;
     };
+    if !anywhere && word.len() <= HEX_WORD_MAX && touches_digit(bytes, at, end) {
+        return false;
+    }
     let unspaced = |character: Option<char>| anywhere || character.is_some_and(is_unspaced);
     (unspaced(word.chars().next()) || starts_word(bytes, at))
         && (unspaced(word.chars().next_back()) || ends_word(bytes, end))
+}
+
+/// Words that are not longer stand by chance between the digits of hashes: `cc`, `id`.
+const HEX_WORD_MAX: usize = 2;
+
+fn touches_digit(bytes: &[u8], start: usize, end: usize) -> bool {
+    let is_digit = |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_some_and(u8::is_ascii_digit);
+    is_digit(start.checked_sub(1)) || is_digit(Some(end))
 }
 
 /// The bytes that a word's character has at `at`, in either case; `None` if it is not there.
@@ -126,7 +137,7 @@ fn len_of(bytes: &[u8], at: usize, wanted: char) -> Option<usize> {
 
 /// Letters of scripts in which words follow each other without a space, or carry endings without a break: Thai,
 /// Lao, Burmese, Khmer, Japanese, Chinese, Korean.
-fn is_unspaced(character: char) -> bool {
+pub fn is_unspaced(character: char) -> bool {
     matches!(
         character,
         '\u{0e00}'..='\u{0eff}'

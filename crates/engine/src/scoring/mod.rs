@@ -18,6 +18,7 @@ use crate::rules::{Rule, Validator};
 use crate::validators::Verdict;
 
 pub use context::Starts;
+pub use context::is_unspaced;
 pub use ignore::{IGNORE_LOOK, is_ignored};
 pub use path::PathKind;
 
@@ -124,7 +125,7 @@ impl Evidences {
     }
 
     /// Whether a validator proved the value.
-    pub(crate) fn has_proof(&self) -> bool {
+    pub fn has_proof(&self) -> bool {
         self.0.iter().any(|told| matches!(told.evidence, Evidence::Proof(_) | Evidence::Read(_)))
     }
 

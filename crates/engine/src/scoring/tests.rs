@@ -71,6 +71,10 @@ fn context_words_are_whole_words_in_reach() {
     check(card, "discard [k3v9q]", Some((60, "format matches")));
     check(card, "cardio [k3v9q]", Some((60, "format matches")));
     check(card, "card ............ [k3v9q]", Some((60, "format matches")));
+    check(card, "card2 [k3v9q]", Some((85, "keyword `card` near")));
+    let short = "context = { words = ['cc'], boost = 25 }";
+    check(short, "cc: [k3v9q]", Some((85, "keyword `cc` near")));
+    check(short, "7f3cc41a [k3v9q]", Some((60, "format matches")));
     let phrase = "context = { words = ['access key'] }";
     check(phrase, "access-key [k3v9q]", Some((80, "keyword `access key` near")));
     check(phrase, "myAccessKey [k3v9q]", Some((80, "keyword `access key` near")));

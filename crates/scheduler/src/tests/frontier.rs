@@ -46,7 +46,7 @@ fn frontier_try_acquire_does_not_block() {
 fn object_ctx_releases_permit_on_drop() {
     let frontier = ObjectFrontier::new(1, Arc::new(RunQueue::default()));
     let permit = frontier.try_acquire_ctx().unwrap();
-    let object = ObjectCtx::root(lone_packet(), ObjectDescriptor::default(), permit);
+    let object = ObjectCtx::root(lone_packet(), ObjectDescriptor::default(), permit, None);
     let tasks: Vec<_> = (0..3).map(|_| Arc::clone(&object)).collect();
     drop(object);
     for task in tasks {

@@ -2,6 +2,10 @@
 
 mod chunks;
 mod containers;
+mod databases;
 mod frontier;
 mod packets;
+mod separated;
 mod support;
+mod table;
+mod tables;

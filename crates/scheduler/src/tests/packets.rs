@@ -59,7 +59,7 @@ fn a_chunk_that_panics_leaves_the_others() {
     )
     .0;
     let permit = core.frontier().try_acquire_ctx().unwrap();
-    let object = ObjectCtx::root(ctx, ObjectDescriptor::default(), permit);
+    let object = ObjectCtx::root(ctx, ObjectDescriptor::default(), permit, None);
     let mut worker = WorkerCtx::new(Arc::clone(core.shared()), 0, crossbeam_deque::Worker::new_lifo());
     let bytes = key(1).into_bytes();
     let right = ChunkPlace {

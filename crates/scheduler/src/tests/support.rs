@@ -5,8 +5,11 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use domesday_content::{Limits, ReadAt};
 use domesday_engine::{RuleSet, RuleSource, Scanner};
-use domesday_model::{FindingDraft, FingerprintKey, ObjectKey, ObjectReport, Reason, Score};
+use domesday_model::{
+    FindingDraft, FingerprintKey, ObjectKey, ObjectReport, Reason, Score, TableObservation,
+};
 
+use super::table::{Databases, Table};
 use crate::executor::Shared;
 use crate::*;
 
@@ -64,6 +67,8 @@ pub(super) enum Body {
     ReadPanics(usize),
     /// Fails when so many bytes were read.
     ReadFails(usize),
+    /// Rows.
+    Table(Arc<Table>),
 }
 
 impl Body {
@@ -74,6 +79,10 @@ impl Body {
     pub(super) fn stream(bytes: impl Into<Vec<u8>>) -> Body {
         Body::Stream(Arc::new(bytes.into()))
     }
+
+    pub(super) fn table(table: Table) -> Body {
+        Body::Table(Arc::new(table))
+    }
 }
 
 type Hook = Box<dyn Fn(&Shared) + Send + Sync>;
@@ -81,6 +90,9 @@ type Hook = Box<dyn Fn(&Shared) + Send + Sync>;
 /// Objects named `o0`, `o1`, … in order.
 pub(super) struct Memory {
     bodies: Vec<Body>,
+    /// Ends each of those names.
+    suffix: &'static str,
+    databases: Databases,
     /// The core, for those that look at it from inside.
     shared: OnceLock<Arc<Shared>>,
     on_read: Option<Hook>,
@@ -102,7 +114,7 @@ impl ObjectSource for Memory {
         };
         let to = self.bodies.len().min(from + max);
         out.extend((from..to).map(|n| ObjectDescriptor {
-            path: ObjectKey::new(format!("o{n}")),
+            path: ObjectKey::new(format!("o{n}{}", self.suffix)),
             object_id: n as u64,
             ..ObjectDescriptor::default()
         }));
@@ -135,7 +147,24 @@ impl ObjectSource for Memory {
             Body::ReadFails(after) => {
                 stream(Box::new(Cursor::new(noise(*after)).chain(Bad { panics: false })))
             }
+            Body::Table(_) => unreachable!("a table is opened as one"),
         }
+    }
+
+    fn is_rows(&self, object: &ObjectDescriptor) -> bool {
+        matches!(self.bodies[object.object_id as usize], Body::Table(_))
+    }
+
+    fn open_table(&self, object: &ObjectDescriptor) -> Result<OpenTable, ObjectError> {
+        match &self.bodies[object.object_id as usize] {
+            Body::Table(table) => Ok(Table::open(table, &object.path)),
+            _ => unreachable!("only tables are opened so"),
+        }
+    }
+
+    fn open_database(&self, file: DatabaseFile<'_>) -> Option<Result<DatabaseTables, ObjectError>> {
+        assert!(file.bytes.size().unwrap() > 0);
+        self.databases.open()
     }
 }
 
@@ -169,17 +198,24 @@ pub(super) struct Collector {
     pub(super) findings: Mutex<Vec<FindingDraft>>,
     pub(super) reports: Mutex<Vec<ObjectReport>>,
     pub(super) totals: Mutex<Vec<PacketTotals>>,
+    pub(super) tables: Mutex<Vec<TableObservation>>,
     pub(super) revealed: Mutex<Vec<Vec<u8>>>,
 }
 
 impl ResultSink for Collector {
     fn findings(&self, findings: Vec<FindingDraft>) {
-        assert!(!findings.is_empty() && findings.is_sorted_by_key(|finding| finding.span));
+        let column = |finding: &FindingDraft| finding.location.nested.last().map(|step| step.ordinal);
+        let place = |finding: &FindingDraft| (column(finding), finding.position.line, finding.span);
+        assert!(!findings.is_empty() && findings.is_sorted_by_key(place));
         self.findings.lock().unwrap().extend(findings);
     }
 
     fn object(&self, report: ObjectReport) {
         self.reports.lock().unwrap().push(report);
+    }
+
+    fn table(&self, observation: TableObservation) {
+        self.tables.lock().unwrap().push(observation);
     }
 
     fn packet_done(&self, totals: PacketTotals) {
@@ -195,6 +231,7 @@ impl ResultSink for Collector {
 #[derive(PartialEq, Eq, Debug)]
 pub(super) struct Outcome {
     pub(super) findings: Vec<FindingDraft>,
+    pub(super) tables: Vec<TableObservation>,
     pub(super) reports: Vec<ObjectReport>,
     pub(super) totals: PacketTotals,
 }
@@ -216,6 +253,8 @@ pub(super) struct Survey {
     pub(super) config: CoreConfig,
     pub(super) options: PacketOptions,
     scanner: Arc<Scanner>,
+    suffix: &'static str,
+    databases: Databases,
     on_read: Option<Hook>,
 }
 
@@ -225,8 +264,22 @@ impl Survey {
             config: CoreConfig::for_threads(threads),
             options: options(),
             scanner: scanner(),
+            suffix: "",
+            databases: Databases::default(),
             on_read: None,
         }
+    }
+
+    /// With names that end so.
+    pub(super) fn suffix(mut self, suffix: &'static str) -> Self {
+        self.suffix = suffix;
+        self
+    }
+
+    /// With these tables in every database file.
+    pub(super) fn databases(mut self, databases: Databases) -> Self {
+        self.databases = databases;
+        self
     }
 
     pub(super) fn frontier(mut self, capacity: usize) -> Self {
@@ -263,7 +316,9 @@ impl Survey {
     pub(super) fn run_with_metrics(self, bodies: Vec<Body>) -> (Outcome, Metrics) {
         let core = core(self.config);
         let buffers = Arc::clone(&core.shared().buffers);
-        let source = Arc::new(Memory { bodies, shared: OnceLock::new(), on_read: self.on_read });
+        let (suffix, databases) = (self.suffix, self.databases);
+        let source =
+            Arc::new(Memory { bodies, suffix, databases, shared: OnceLock::new(), on_read: self.on_read });
         assert!(source.shared.set(Arc::clone(core.shared())).is_ok());
         let sink = Arc::new(Collector::default());
         core.submit(Packet { scanner: self.scanner, ..packet(source, &sink, self.options) });
@@ -272,6 +327,12 @@ impl Survey {
         assert_eq!(buffers.free(), buffers.made(), "every buffer came back");
         (outcome(&sink), metrics)
     }
+}
+
+/// Objects that nobody looks at from inside.
+pub(super) fn memory(bodies: Vec<Body>) -> Arc<Memory> {
+    let databases = Databases::default();
+    Arc::new(Memory { bodies, suffix: "", databases, shared: OnceLock::new(), on_read: None })
 }
 
 pub(super) fn fingerprint_key() -> FingerprintKey {
@@ -288,12 +349,15 @@ pub(super) fn packet(source: Arc<dyn ObjectSource>, sink: &Arc<Collector>, optio
 
 pub(super) fn outcome(sink: &Collector) -> Outcome {
     let mut findings = std::mem::take(&mut *sink.findings.lock().unwrap());
-    findings.sort_by(|a, b| (&a.location, a.span).cmp(&(&b.location, b.span)));
+    let place = |finding: &FindingDraft| (finding.position.line, finding.span);
+    findings.sort_by(|a, b| (&a.location, &a.row, place(a)).cmp(&(&b.location, &b.row, place(b))));
+    let mut tables = std::mem::take(&mut *sink.tables.lock().unwrap());
+    tables.sort_by(|a, b| (&a.part, &a.table).cmp(&(&b.part, &b.table)));
     let mut reports = std::mem::take(&mut *sink.reports.lock().unwrap());
     reports.sort_by(|a, b| a.location.cmp(&b.location));
     let mut totals = std::mem::take(&mut *sink.totals.lock().unwrap());
     assert_eq!(totals.len(), 1, "a packet is done exactly once");
-    Outcome { findings, reports, totals: totals.remove(0) }
+    Outcome { findings, tables, reports, totals: totals.remove(0) }
 }
 
 /// A tar of these files.

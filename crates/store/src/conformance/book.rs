@@ -8,7 +8,7 @@ use std::time::Duration;
 use domesday_model::{
     Category, Command, DatasourceSpec, FindingDraft, Fingerprint, JobConfiguration, JobStatus, Location,
     MasterJobId, ObjectKey, ObjectReport, ObjectStatus, Origin, Position, ProcessId, Reason, RecordKind,
-    RuleSetHash, ScanOptions, Score, Span, TaskType, UnitRecord, VersionMarks,
+    RuleSetHash, ScanOptions, Score, Span, TableObservation, TaskType, UnitRecord, VersionMarks,
 };
 
 use super::Harness;
@@ -152,6 +152,17 @@ impl Book {
         all
     }
 
+    /// What a job observed of tables.
+    pub(super) async fn tables(&self, master: MasterJobId) -> Vec<TableObservation> {
+        let mut all = Vec::new();
+        for source in self.store().catalog_sources(Some(master)).await.unwrap() {
+            let page = self.store().table_observations(&source, None, 1_000).await.unwrap();
+            assert_eq!(page.next, None);
+            all.extend(page.tables);
+        }
+        all
+    }
+
     /// Everything that readers see of a job and its task.
     pub(super) async fn view(&self, master: MasterJobId, claim: &Claim) -> View {
         let store = self.store();
@@ -160,6 +171,7 @@ impl Book {
             summary: store.summary(master).await.unwrap(),
             problems: store.problems(master, 1_000).await.unwrap(),
             occurrences: self.occurrences(master, OccurrenceFilter::default()).await,
+            tables: self.tables(master).await,
             units: store.task_units(claim).await.unwrap(),
             done: self.is_done(claim).await,
         }
@@ -177,6 +189,7 @@ pub(super) struct View {
     summary: JobSummary,
     problems: Vec<Problem>,
     occurrences: Vec<Occurrence>,
+    tables: Vec<TableObservation>,
     units: Vec<UnitState>,
     done: bool,
 }
@@ -359,7 +372,7 @@ pub(super) fn key(text: &str) -> ObjectKey {
 
 fn record(kind: RecordKind, name: &str, size: u64, reason: Option<Reason>) -> UnitRecord {
     let marks = VersionMarks { mtime_ns: 1, ctime_ns: 2, inode: u64::MAX, tag: None };
-    UnitRecord { kind, name: name.as_bytes().to_vec(), size, marks, reason }
+    UnitRecord { kind, name: name.as_bytes().to_vec(), size, marks, reason, metadata: None }
 }
 
 /// Bytes of a [`file`].
@@ -411,6 +424,7 @@ pub(super) fn finding(object: &str, rule: &str) -> FindingDraft {
         span: Span { start: 4, end: 24 },
         position: Position { line: 2, column: 3 },
         decoding: Arc::from(["gzip".into(), "utf-16le".into()]),
+        row: None,
     }
 }
 

@@ -10,6 +10,7 @@ use domesday_model::{Command, TaskType, UnitId};
 
 use super::book::*;
 use super::cases;
+use super::tables::observed;
 use crate::error::StoreError;
 use crate::types::*;
 use crate::verbs::Store;
@@ -199,9 +200,13 @@ async fn complete_enumeration_is_fenced(book: Book) {
     .await;
 }
 
+fn late_results() -> ResultBatch {
+    ResultBatch { tables: vec![observed("f", "f")], ..findings(vec![finding("f", "late")]) }
+}
+
 async fn stage_results_is_fenced(book: Book) {
     refused(&book, TaskType::Classification, |store, claim, _| {
-        Box::pin(async move { store.stage_results(&claim, 1, findings(vec![finding("f", "late")])).await })
+        Box::pin(async move { store.stage_results(&claim, 1, late_results()).await })
     })
     .await;
 }
@@ -209,8 +214,8 @@ async fn stage_results_is_fenced(book: Book) {
 async fn complete_classifications_is_fenced(book: Book) {
     refused(&book, TaskType::Classification, |store, claim, _| {
         Box::pin(async move {
-            let late = findings(vec![finding("f", "late")]);
-            let answers = store.complete_classifications(vec![completion(&claim, 1, late)]).await?;
+            let late = completion(&claim, 1, late_results());
+            let answers = store.complete_classifications(vec![late]).await?;
             answers.into_iter().collect()
         })
     })

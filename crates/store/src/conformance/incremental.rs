@@ -163,7 +163,7 @@ async fn incremental_survey(book: &Book, now: &[UnitRecord]) -> Running {
     if let Some(packet) = running.claim_by(running.worker, TaskType::Classification).await {
         let objects = book.store().packet_objects(&packet).await.unwrap();
         let carried: Vec<_> =
-            objects.iter().filter(|object| object.is_carried).map(|object| object.key.clone()).collect();
+            objects.iter().filter(|object| object.is_carried()).map(|object| object.key.clone()).collect();
         let mut all = ResultBatch::default();
         for batch in book.store().prior_results(&base, carried).await.unwrap() {
             let batch = batch.expect("the base stands");
@@ -171,7 +171,7 @@ async fn incremental_survey(book: &Book, now: &[UnitRecord]) -> Running {
             all.objects.extend(batch.objects);
             all.versions.extend(batch.versions);
         }
-        for object in objects.iter().filter(|object| !object.is_carried && object.key != key("young")) {
+        for object in objects.iter().filter(|object| !object.is_carried() && object.key != key("young")) {
             all.findings.push(finding(&object.key.to_string(), "new"));
         }
         book.complete(&packet.claim, 0, all).await.unwrap();
@@ -250,7 +250,7 @@ async fn a_pruned_base_is_gone_as_a_whole(book: Book) {
     assert_eq!(folder.base, None, "a packet has no base that is no more");
     book.store().complete_enumeration(&folder.claim, vec![listed("d", vec![])]).await.unwrap();
     let packet = running.classification().await;
-    assert!(book.store().packet_objects(&packet).await.unwrap()[0].is_carried);
+    assert!(book.store().packet_objects(&packet).await.unwrap()[0].is_carried());
     running.complete(&packet).await;
     assert_eq!(running.complete_job().await, Some(JobStatus::Completed));
 }

@@ -33,6 +33,7 @@ pub mod prune;
 pub mod reaper;
 pub mod results;
 pub mod sessions;
+pub mod tables;
 pub mod targets;
 pub mod tasks;
 pub mod templates;
@@ -81,6 +82,7 @@ pub const THEMES: &[(&str, &[Case])] = &[
     ("origins", origins::CASES),
     ("incremental", incremental::CASES),
     ("prior", prior::CASES),
+    ("tables", tables::CASES),
 ];
 
 /// Lists a theme's cases under the names of their functions.

@@ -307,7 +307,7 @@ async fn unchanged_objects_are_counted_and_carried_ones_are_packed(book: Book) {
     assert_eq!(running.fan_out().await.classification_tasks, 1);
     let packet = running.classification().await;
     let objects = book.store().packet_objects(&packet).await.unwrap();
-    let seen: Vec<_> = objects.iter().map(|object| (object.key.to_string(), object.is_carried)).collect();
+    let seen: Vec<_> = objects.iter().map(|object| (object.key.to_string(), object.is_carried())).collect();
     assert_eq!(seen, [("u/carried".to_owned(), true), ("u/new".to_owned(), false)]);
     running.complete(&packet).await;
     assert_eq!(running.complete_job().await, Some(JobStatus::Completed));

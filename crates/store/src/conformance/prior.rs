@@ -185,6 +185,7 @@ async fn results_come_back_as_they_went_in(book: Book) {
     let of = |object: &ObjectKey| ResultBatch {
         findings: results.findings.iter().filter(|draft| draft.location.key == *object).cloned().collect(),
         objects: results.objects.iter().filter(|report| report.location.key == *object).cloned().collect(),
+        tables: Vec::new(),
         versions: results
             .versions
             .iter()

@@ -6,6 +6,7 @@ use domesday_model::{Command, JobStatus, MasterJobId, TaskType};
 
 use super::book::*;
 use super::cases;
+use super::tables::observed;
 use crate::types::*;
 
 cases![
@@ -24,7 +25,7 @@ const DAY: Duration = Duration::from_secs(86_400);
 async fn survey(book: &Book, source: &str) -> MasterJobId {
     let running = book.running(job(source)).await;
     let packet = running.classify(&["f", "g"]).await;
-    let results = findings(vec![finding("f", "r")]);
+    let results = ResultBatch { tables: vec![observed("g", "g")], ..findings(vec![finding("f", "r")]) };
     book.complete(&packet.claim, 0, results).await.unwrap();
     assert_eq!(running.complete_job().await, Some(JobStatus::Completed));
     running.master
@@ -54,6 +55,7 @@ async fn unseen(book: &Book, master: MasterJobId) {
     assert_eq!(store.summary(master).await.unwrap(), JobSummary::default());
     assert_eq!(book.occurrences(master, OccurrenceFilter::default()).await, []);
     assert_eq!(store.problems(master, 10).await.unwrap(), []);
+    assert_eq!(book.tables(master).await, []);
     assert_eq!(store.datasources(master).await.unwrap(), []);
     assert_eq!(store.child_jobs(master).await.unwrap(), []);
     let filter = TaskFilter { master: Some(master), ..TaskFilter::default() };
@@ -66,10 +68,14 @@ async fn old_jobs_go_and_findings_stay(book: Book) {
     book.advance(DAY);
     let second = survey(&book, "a").await;
     let before = book.occurrences(second, OccurrenceFilter::default()).await;
+    let [gone] = &book.store().catalog_sources(Some(first)).await.unwrap()[..] else { panic!("one source") };
     book.advance(DAY);
     let report = prune_all(&book, DAY * 3 / 2, 1_000).await;
     assert_eq!(report.jobs, 1);
     unseen(&book, first).await;
+    let left = book.store().table_observations(gone, None, 10).await.unwrap();
+    assert_eq!(left, TablePage::default(), "whoever still knows the job");
+    assert_eq!(book.tables(second).await, [observed("g", "g")]);
     assert_eq!(masters(&book).await, [second]);
     assert_eq!(book.occurrences(second, OccurrenceFilter::default()).await, before);
     assert_eq!(book.store().tasks(TaskFilter::default(), 10).await.unwrap().len(), 2);

@@ -6,10 +6,10 @@ use domesday_model::{
 };
 use tokio_postgres::Row;
 
-use super::Result;
 use super::pool::Call;
 use super::rows::{column, get, only, tag, unsigned, wide};
 use super::transaction::{Tx, params};
+use super::{Result, tables};
 use crate::base::{PriorFinding, PriorResults, decoding, outcome};
 use crate::staged::{StagedObject, decoding_steps};
 use crate::statement::statement;
@@ -104,6 +104,7 @@ pub(super) async fn results(
 ) -> Result<Vec<Option<ResultBatch>>> {
     const OBJECTS: &str = statement(FILE, "prior_objects");
     const FINDINGS: &str = statement(FILE, "prior_findings");
+    const TABLES: &str = statement(FILE, "prior_tables");
     let bytes = || column(keys, |key| key.0.clone());
     let call = Call { sql: OBJECTS, params: params![base.job.0, base.session.0, bytes()] };
     let [stands, objects] = tx.query_all([stands_call(base), call]).await?;
@@ -112,10 +113,14 @@ pub(super) async fn results(
     }
     let objects = objects.iter().map(object).collect::<Result<Vec<_>>>()?;
     let mut results = PriorResults::new(objects)?;
-    let call = Call { sql: FINDINGS, params: params![base.job.0, results.tasks(), bytes()] };
-    let [findings] = tx.query_last([call]).await?;
+    let calls = [FINDINGS, TABLES];
+    let calls = calls.map(|sql| Call { sql, params: params![base.job.0, results.tasks(), bytes()] });
+    let [findings, observed] = tx.query_last(calls).await?;
     for row in &findings {
         results.add(finding(row)?);
+    }
+    for row in &observed {
+        results.add_table(get(row, 7)?, tables::observation(row)?);
     }
     Ok(results.batches(keys))
 }
@@ -146,6 +151,7 @@ fn finding(row: &Row) -> Result<PriorFinding> {
         span: Span { start: unsigned(row, 10)?, end: unsigned(row, 11)? },
         position: Position { line: unsigned(row, 12)?, column: unsigned(row, 13)? },
         decoding: decoding(decoding_steps(get(row, 14)?)),
+        row: get::<Option<String>>(row, 16)?.map(Into::into),
     };
     Ok(PriorFinding { task: get(row, 0)?, id: FindingId(wide(row, 1)?), draft, version: get(row, 15)? })
 }

@@ -3,12 +3,13 @@
 use std::pin::Pin;
 use std::time::Duration;
 
+use domesday_tls::Verify;
+use domesday_tls::postgres::Tls;
 use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres::{AsyncMessage, Client, Config};
 
 use super::Result;
 use super::error::store_error;
-use super::tls::{Tls, Verify};
 use crate::error::StoreError;
 
 /// What connections call themselves, unless the URL says otherwise.
@@ -30,6 +31,15 @@ pub(super) type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;
 pub(super) struct Target {
     config: Config,
     tls: Tls,
+}
+
+/// `system` names the authorities that the system trusts.
+fn tls(verify: Verify, roots: Option<&str>) -> Result<Tls> {
+    let roots = roots.filter(|roots| *roots != "system");
+    let client = domesday_tls::Client { verify, authorities: roots, ..Default::default() };
+    let refused =
+        |error| StoreError::Refused(format!("TLS to the database cannot be set up: sslrootcert: {error}"));
+    client.config().map(Tls::new).map_err(refused)
 }
 
 impl Target {
@@ -67,7 +77,7 @@ impl Target {
             format!("{base}?{}", rest.join("&")).parse().map_err(|error| refusal(&format!("{error}")))?;
         config.ssl_mode(ssl_mode);
         with_defaults(&mut config);
-        Ok(Target { config, tls: Tls::new(verify, roots.as_deref())? })
+        Ok(Target { config, tls: tls(verify, roots.as_deref())? })
     }
 
     /// A new connection, and what runs it.

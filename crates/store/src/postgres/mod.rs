@@ -24,10 +24,11 @@ mod results;
 mod retry;
 mod rows;
 mod sessions;
+mod tables;
 mod targets;
 mod tasks;
 mod templates;
-mod tls;
+
 mod transaction;
 mod units;
 mod verbs;

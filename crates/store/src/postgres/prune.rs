@@ -131,6 +131,7 @@ async fn prune_master(budget: &mut Budget<'_, '_>, master: Vec<u8>) -> Result<bo
 async fn prune_job(budget: &mut Budget<'_, '_>, job: i64) -> Result<bool> {
     const OCCURRENCES: &str = statement(FILE, "prune_occurrences");
     const OBJECTS: &str = statement(FILE, "prune_object_scans");
+    const TABLES: &str = statement(FILE, "prune_table_observations");
     const UNITS: &str = statement(FILE, "units_to_prune");
     const OF_UNITS: [&str; 3] =
         [statement(FILE, "prune_records"), statement(FILE, "prune_skips"), statement(FILE, "prune_units")];
@@ -141,17 +142,18 @@ async fn prune_job(budget: &mut Budget<'_, '_>, job: i64) -> Result<bool> {
         statement(FILE, "prune_sessions"),
     ];
     const TASKS: &str = statement(FILE, "tasks_to_prune");
-    const OF_TASKS: [&str; 3] = [
+    const OF_TASKS: [&str; 4] = [
         statement(FILE, "prune_staged_findings"),
         statement(FILE, "prune_staged_objects"),
+        statement(FILE, "prune_staged_tables"),
         statement(FILE, "prune_tasks"),
     ];
-    for sql in [OCCURRENCES, OBJECTS] {
+    for sql in [OCCURRENCES, OBJECTS, TABLES] {
         if !budget.delete(sql, Box::new(job)).await? {
             return Ok(false);
         }
     }
-    if !prune_parents(budget, job, UNITS, OF_UNITS).await? {
+    if !prune_parents(budget, job, UNITS, &OF_UNITS).await? {
         return Ok(false);
     }
     for sql in SESSIONS {
@@ -159,7 +161,7 @@ async fn prune_job(budget: &mut Budget<'_, '_>, job: i64) -> Result<bool> {
             return Ok(false);
         }
     }
-    prune_parents(budget, job, TASKS, OF_TASKS).await
+    prune_parents(budget, job, TASKS, &OF_TASKS).await
 }
 
 /// Rows that hang on units or tasks, and then those; as many of them as the budget may reach.
@@ -167,7 +169,7 @@ async fn prune_parents(
     budget: &mut Budget<'_, '_>,
     job: i64,
     parents: &'static str,
-    steps: [&'static str; 3],
+    steps: &[&'static str],
 ) -> Result<bool> {
     let rows = budget.tx.query(parents, params![job, budget.left]).await?;
     let ids = rows.iter().map(|row| get(row, 0)).collect::<Result<Vec<i64>>>()?;

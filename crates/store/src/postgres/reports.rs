@@ -121,7 +121,8 @@ fn occurrence(row: &Row) -> Result<Occurrence> {
         span: Span { start: unsigned(row, 10)?, end: unsigned(row, 11)? },
         position: Position { line: unsigned(row, 12)?, column: unsigned(row, 13)? },
         decoding: decoding_steps(get(row, 14)?),
-        origin: origin_from(row, 15)?,
+        row: get::<Option<String>>(row, 15)?.map(Into::into),
+        origin: origin_from(row, 16)?,
     })
 }
 

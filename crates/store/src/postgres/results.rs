@@ -11,10 +11,10 @@ use super::transaction::{Tx, params};
 use super::{Result, origins, tasks};
 use crate::decide::first_of_claims;
 use crate::error::StoreError;
-use crate::staged::{Staged, StagedFinding, StagedObject, staged};
+use crate::staged::{Staged, StagedFinding, StagedObject, StagedTable, staged};
 use crate::statement::statement;
 use crate::types::*;
-use crate::values::{damaged, from_json};
+use crate::values::{damaged, from_json, to_json};
 
 pub(super) const FILE: &str = include_str!("queries/results.sql");
 
@@ -24,20 +24,27 @@ const NUMBERED_MAX: u32 = 65_536;
 /// A finding with its id, and its place among the results of its task.
 type Numbered = (i64, FindingId, StagedFinding);
 
-/// The results of a batch, numbered from `first_sequence` on.
-fn numbered(
-    datasource: DatasourceId,
-    first_sequence: u64,
-    batch: &ResultBatch,
-) -> (Vec<Numbered>, Vec<(i64, StagedObject)>) {
-    let (mut findings, mut objects) = (Vec::new(), Vec::new());
-    for (sequence, result) in (first_sequence.cast_signed()..).zip(staged(batch)) {
-        match result {
-            Staged::Finding(finding) => findings.push((sequence, finding.id(datasource), finding)),
-            Staged::Object(object) => objects.push((sequence, object)),
+/// Results, each kind with its places among those of its task.
+#[derive(Default)]
+struct Results {
+    findings: Vec<Numbered>,
+    objects: Vec<(i64, StagedObject)>,
+    tables: Vec<(i64, StagedTable)>,
+}
+
+impl Results {
+    /// Adds those of a batch, numbered from `first_sequence` on.
+    fn add(&mut self, datasource: DatasourceId, first_sequence: u64, batch: &ResultBatch) {
+        for (sequence, result) in (first_sequence.cast_signed()..).zip(staged(batch)) {
+            match result {
+                Staged::Finding(finding) => {
+                    self.findings.push((sequence, finding.id(datasource), finding));
+                }
+                Staged::Object(object) => self.objects.push((sequence, object)),
+                Staged::Table(table) => self.tables.push((sequence, table)),
+            }
         }
     }
-    (findings, objects)
 }
 
 pub(super) async fn stage(
@@ -48,14 +55,20 @@ pub(super) async fn stage(
 ) -> Result<()> {
     const FINDINGS: &str = statement(FILE, "stage_findings");
     const OBJECTS: &str = statement(FILE, "stage_objects");
+    const TABLES: &str = statement(FILE, "stage_tables");
     let task = tasks::fence(tx, claim).await?;
-    let (findings, objects) = numbered(task.datasource, first_sequence, batch);
+    let mut results = Results::default();
+    results.add(task.datasource, first_sequence, batch);
+    let Results { findings, objects, tables } = results;
     let under = || params![claim.task.0, claim.claim.0];
     if !findings.is_empty() {
         tx.run(FINDINGS, with(under(), finding_columns(&findings)));
     }
     if !objects.is_empty() {
         tx.run(OBJECTS, with(under(), object_columns(&objects)));
+    }
+    if !tables.is_empty() {
+        tx.run(TABLES, with(under(), table_columns(tables)?));
     }
     Ok(())
 }
@@ -83,6 +96,7 @@ fn finding_columns(findings: &[Numbered]) -> Vec<Param> {
         column(findings, |(_, _, finding)| finding.position.1.cast_signed()),
         column(findings, |(_, _, finding)| text(&finding.decoding)),
         column(findings, |(_, _, finding)| finding.version.clone()),
+        column(findings, |(_, _, finding)| finding.row.as_deref().map(text)),
     ]
 }
 
@@ -96,6 +110,22 @@ fn object_columns(objects: &[(i64, StagedObject)]) -> Vec<Param> {
         column(objects, |(_, object)| text(&object.detail)),
         column(objects, |(_, object)| object.overflow.cast_signed()),
     ]
+}
+
+fn table_columns(mut tables: Vec<(i64, StagedTable)>) -> Result<Vec<Param>> {
+    let shapes = tables.iter().map(|(_, table)| to_json(&table.shape)).collect::<Result<Vec<_>>>()?;
+    // They are large, and nobody else needs them.
+    let sketches: Vec<_> = tables.iter_mut().map(|(_, table)| std::mem::take(&mut table.sketches)).collect();
+    Ok(params![
+        column(&tables, |(sequence, _)| *sequence),
+        column(&tables, |(_, table)| table.key.0.clone()),
+        column(&tables, |(_, table)| table.nested.0.clone()),
+        column(&tables, |(_, table)| table.part.0.clone()),
+        shapes,
+        column(&tables, |(_, table)| table.rows.cast_signed()),
+        column(&tables, |(_, table)| table.is_sample),
+        sketches,
+    ])
 }
 
 // ── completing ─────────────────────────────────────────────────────────────────────────────────────
@@ -139,7 +169,7 @@ pub(super) async fn complete(tx: &mut Tx<'_>, completions: &[Completion]) -> Res
         done.push(Done { completion, job: JobId(get(row, 1)?), datasource: DatasourceId(get(row, 2)?) });
     }
     if !no_results && !done.is_empty() {
-        publish(tx, &done);
+        publish(tx, &done)?;
         let untraced = done.iter().flat_map(|Done { completion, .. }| {
             completion.untraced.iter().map(|key| (completion.claim.task, key))
         });
@@ -149,18 +179,19 @@ pub(super) async fn complete(tx: &mut Tx<'_>, completions: &[Completion]) -> Res
 }
 
 /// Makes the results of completed tasks visible: those that were staged, and the last ones.
-fn publish(tx: &mut Tx<'_>, done: &[Done<'_>]) {
+fn publish(tx: &mut Tx<'_>, done: &[Done<'_>]) -> Result<()> {
     const FINDINGS: &str = statement(FILE, "publish_findings");
     const OBJECTS: &str = statement(FILE, "publish_objects");
-    let (mut findings, mut objects) = (Vec::new(), Vec::new());
-    let (mut findings_of, mut objects_of) = (Vec::new(), Vec::new());
+    const TABLES: &str = statement(FILE, "publish_tables");
+    let mut results = Results::default();
+    let (mut findings_of, mut objects_of, mut tables_of) = (Vec::new(), Vec::new(), Vec::new());
     for Done { completion: Completion { claim, first_sequence, batch, .. }, datasource, .. } in done {
-        let (found, seen) = numbered(*datasource, *first_sequence, batch);
-        findings_of.resize(findings_of.len() + found.len(), claim.task.0);
-        objects_of.resize(objects_of.len() + seen.len(), claim.task.0);
-        findings.extend(found);
-        objects.extend(seen);
+        results.add(*datasource, *first_sequence, batch);
+        findings_of.resize(results.findings.len(), claim.task.0);
+        objects_of.resize(results.objects.len(), claim.task.0);
+        tables_of.resize(results.tables.len(), claim.task.0);
     }
+    let Results { findings, objects, tables } = results;
     let tasks = || {
         params![
             column(done, |done| done.completion.claim.task.0),
@@ -177,6 +208,11 @@ fn publish(tx: &mut Tx<'_>, done: &[Done<'_>]) {
         let of = params![column(done, |done| done.datasource.0), findings_of];
         tx.run(FINDINGS, with(with(tasks(), of), finding_columns(&findings)));
     }
+    if staged || !tables.is_empty() {
+        let of = params![column(done, |done| done.datasource.0), tables_of];
+        tx.run(TABLES, with(with(tasks(), of), table_columns(tables)?));
+    }
+    Ok(())
 }
 
 /// Staged rows of a task that no claim will complete, whoever staged them.
@@ -197,8 +233,9 @@ pub(super) fn insert_objects(tx: &mut Tx<'_>, job: JobId, task: TaskId, reports:
 pub(super) async fn sweep(tx: &mut Tx<'_>, max: u32) -> Result<u64> {
     const FINDINGS: &str = statement(FILE, "sweep_staged_findings");
     const OBJECTS: &str = statement(FILE, "sweep_staged_objects");
+    const TABLES: &str = statement(FILE, "sweep_staged_tables");
     const RECORDS: &str = statement(ENUMERATION, "sweep_failed_units");
-    let calls = [FINDINGS, OBJECTS, RECORDS].map(|sql| Call { sql, params: params![i64::from(max)] });
+    let calls = [FINDINGS, OBJECTS, TABLES, RECORDS].map(|sql| Call { sql, params: params![i64::from(max)] });
     Ok(tx.query_last(calls).await?.iter().map(|rows| rows.len() as u64).sum())
 }
 

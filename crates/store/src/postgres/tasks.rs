@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use domesday_model::{
     ClaimId, DatasourceId, EnumerationSessionId, JobConfiguration, JobId, ObjectKey, ProcessId, Reason,
-    RecordKind, TaskId, TaskPayload, TaskType, UnitRange, VersionMarks,
+    TaskId, TaskPayload, TaskType, UnitRange, VersionMarks,
 };
 use tokio_postgres::Row;
 
@@ -153,7 +153,6 @@ pub(super) enum Covered {
 }
 
 pub(super) fn covered(payload: &TaskPayload, kinds: RecordKinds) -> Covered {
-    let [first, second] = kinds.map(|kind| kind.code() as i16);
     match payload {
         TaskPayload::PathsToScan(paths) => {
             Covered::Objects(paths.iter().cloned().map(PacketObject::unlisted).collect())
@@ -163,13 +162,12 @@ pub(super) fn covered(payload: &TaskPayload, kinds: RecordKinds) -> Covered {
             column(ranges, |range: &UnitRange| range.unit.0),
             column(ranges, |range| range.from),
             column(ranges, |range| range.to),
-            first,
-            second,
+            kinds.map(|kind| kind.code() as i16).to_vec(),
         ]),
     }
 }
 
-/// Columns: the unit's key, name, size, mtime_ns, ctime_ns, inode, tag, kind.
+/// Columns: the unit's key, name, size, mtime_ns, ctime_ns, inode, tag, kind, metadata.
 pub(super) fn packet_object(row: &Row) -> Result<PacketObject> {
     Ok(PacketObject {
         key: ObjectKey(get(row, 0)?).join(get(row, 1)?),
@@ -180,7 +178,8 @@ pub(super) fn packet_object(row: &Row) -> Result<PacketObject> {
             inode: unsigned(row, 5)?,
             tag: tag(row, 6)?,
         },
-        is_carried: i64::from(get::<i16>(row, 7)?) == RecordKind::Carried.code(),
+        kind: values::record_kind(i64::from(get::<i16>(row, 7)?))?,
+        metadata: get::<Option<String>>(row, 8)?.map(Into::into),
     })
 }
 

@@ -49,6 +49,7 @@ const RECORDS: CopyIn = CopyIn {
         Type::INT8,
         Type::BYTEA,
         Type::TEXT,
+        Type::TEXT,
     ],
 };
 
@@ -290,6 +291,7 @@ async fn copy_records(tx: &mut Tx<'_>, units: &[(UnitId, i64, &[UnitRecord])]) -
                 &record.marks.inode.cast_signed(),
                 &record.marks.tag.as_ref().map(|tag| &tag[..]),
                 &record.reason.map(Reason::as_str),
+                &record.metadata.as_deref().map(text),
             ])
             .await?;
         }

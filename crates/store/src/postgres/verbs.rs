@@ -16,7 +16,7 @@ use super::tasks::Covered;
 use super::transaction::{params, transact};
 use super::{
     PostgresStore, Result, base, datasources, jobs, operations, origins, prune, reports, results, retry,
-    sessions, targets, tasks, templates, units,
+    sessions, tables, targets, tasks, templates, units,
 };
 use crate::configured::FINGERPRINT_KEY;
 use crate::decide::{CONTAINERS, OBJECTS, RecordKinds};
@@ -439,6 +439,21 @@ impl Store for PostgresStore {
 
     async fn occurrences(&self, master: MasterJobId, filter: OccurrenceFilter) -> Result<OccurrenceStream> {
         reports::occurrences(&self.pool, master, &filter).await
+    }
+
+    async fn catalog_sources(&self, master: Option<MasterJobId>) -> Result<Vec<CatalogSource>> {
+        let params = params![master.map(|master| master.0.to_vec())];
+        self.read(tables::SOURCES, params).await?.iter().map(tables::source).collect()
+    }
+
+    async fn table_observations(
+        &self,
+        source: &CatalogSource,
+        after: Option<TableCursor>,
+        max: u32,
+    ) -> Result<TablePage> {
+        let Call { sql, params } = tables::page(source, after, max);
+        tables::observations(&self.read(sql, params).await?, max)
     }
 
     async fn problems(&self, master: MasterJobId, max: u32) -> Result<Vec<Problem>> {

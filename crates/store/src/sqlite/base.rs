@@ -6,7 +6,7 @@ use domesday_model::{
 };
 use rusqlite::{Connection, Row, params};
 
-use super::Result;
+use super::{Result, tables};
 use crate::base::{PriorFinding, PriorResults, decoding, outcome};
 use crate::staged::{StagedObject, decoding_steps};
 use crate::statement::statement;
@@ -89,6 +89,7 @@ fn outcome_of(c: &Connection, base: &Base, key: &ObjectKey) -> Result<PriorOutco
 
 pub(super) fn results(c: &Connection, base: &Base, keys: &[ObjectKey]) -> Result<Vec<Option<ResultBatch>>> {
     const FINDINGS: &str = statement(FILE, "prior_findings");
+    const TABLES: &str = statement(FILE, "prior_tables");
     if !stands(c, base)? {
         return Ok(vec![None; keys.len()]);
     }
@@ -98,6 +99,13 @@ pub(super) fn results(c: &Connection, base: &Base, keys: &[ObjectKey]) -> Result
         let mut rows = statement.query([base.job.0, task])?;
         while let Some(row) = rows.next()? {
             results.add(finding(row, task)?);
+        }
+    }
+    let mut statement = c.prepare_cached(TABLES)?;
+    for task in results.tasks() {
+        let mut rows = statement.query([base.job.0, task])?;
+        while let Some(row) = rows.next()? {
+            results.add_table(task, tables::observation(row)?);
         }
     }
     Ok(results.batches(keys))
@@ -140,6 +148,7 @@ fn finding(row: &Row<'_>, task: i64) -> Result<PriorFinding> {
         span: Span { start: unsigned(9)?, end: unsigned(10)? },
         position: Position { line: unsigned(11)?, column: unsigned(12)? },
         decoding: decoding(decoding_steps(&steps)),
+        row: row.get::<_, Option<String>>(15)?.map(Into::into),
     };
     Ok(PriorFinding { task, id: FindingId(row.get(0)?), draft, version: row.get(14)? })
 }

@@ -26,6 +26,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     Migration { name: "fleet", sql: include_str!("migrations/0005_fleet.sql") },
     Migration { name: "pages_and_bases", sql: include_str!("migrations/0006_pages_and_bases.sql") },
     Migration { name: "targets_and_origins", sql: include_str!("migrations/0007_targets_and_origins.sql") },
+    Migration { name: "tables", sql: include_str!("migrations/0008_tables.sql") },
 ];
 
 /// How long a connection waits for a lock of another one (a checkpoint, a reader's recovery).

@@ -19,6 +19,7 @@ mod reports;
 mod results;
 mod retry;
 mod sessions;
+mod tables;
 mod targets;
 mod tasks;
 mod templates;

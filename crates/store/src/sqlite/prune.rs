@@ -115,6 +115,7 @@ fn prune_master(budget: &mut Budget<'_>, master: [u8; 16]) -> Result<bool> {
 fn prune_job(budget: &mut Budget<'_>, job: i64) -> Result<bool> {
     const OCCURRENCES: &str = statement(FILE, "prune_occurrences");
     const OBJECTS: &str = statement(FILE, "prune_object_scans");
+    const TABLES: &str = statement(FILE, "prune_table_observations");
     const UNITS: &str = statement(FILE, "units_to_prune");
     const OF_UNITS: [&str; 3] =
         [statement(FILE, "prune_records"), statement(FILE, "prune_skips"), statement(FILE, "prune_units")];
@@ -127,7 +128,7 @@ fn prune_job(budget: &mut Budget<'_>, job: i64) -> Result<bool> {
     ];
     const TASKS: &str = statement(FILE, "tasks_to_prune");
     const OF_TASKS: [&str; 2] = [statement(FILE, "prune_staged_results"), statement(FILE, "prune_tasks")];
-    for sql in [OCCURRENCES, OBJECTS] {
+    for sql in [OCCURRENCES, OBJECTS, TABLES] {
         if !budget.delete(sql, &job)? {
             return Ok(false);
         }

@@ -11,7 +11,7 @@ use rusqlite::{Connection, params};
 use super::{Fence, Result, origins, tasks};
 use crate::decide::{FencedTask, first_of_claims};
 use crate::error::StoreError;
-use crate::staged::{Staged, StagedFinding, StagedObject, decoding_steps, staged};
+use crate::staged::{Staged, StagedFinding, StagedObject, StagedTable, decoding_steps, staged};
 use crate::statement::statement;
 use crate::types::*;
 use crate::values::{damaged, from_json, location, to_json};
@@ -23,6 +23,7 @@ impl Staged {
         match self {
             Staged::Finding(finding) => insert_finding(c, task, id, sequence, finding),
             Staged::Object(object) => insert_staged_object(c, task, id, sequence, object),
+            Staged::Table(table) => insert_table(c, task, id, sequence, table),
         }
     }
 }
@@ -61,6 +62,7 @@ fn insert_finding(
         staged.position.1.cast_signed(),
         staged.decoding,
         staged.version,
+        staged.row,
     ])?;
     Ok(())
 }
@@ -87,11 +89,39 @@ fn insert_staged_object(
     Ok(())
 }
 
+fn insert_table(
+    c: &Connection,
+    task: FencedTask,
+    id: TaskId,
+    sequence: i64,
+    table: &StagedTable,
+) -> Result<()> {
+    const TABLE: &str = statement(FILE, "insert_table_observation");
+    c.prepare_cached(TABLE)?.execute(params![
+        task.job.0,
+        id.0,
+        sequence,
+        task.datasource.0,
+        table.key.0,
+        table.nested.0,
+        table.part.0,
+        to_json(&table.shape)?,
+        table.rows.cast_signed(),
+        table.is_sample,
+        table.sketches,
+    ])?;
+    Ok(())
+}
+
 pub(super) fn stage(c: &Connection, claim: &Claim, first_sequence: u64, batch: &ResultBatch) -> Result<()> {
     const STAGE: &str = statement(FILE, "stage_result");
     for (sequence, result) in (first_sequence..).zip(staged(batch)) {
         let key = (claim.task.0, claim.claim.0, sequence.cast_signed());
-        c.prepare_cached(STAGE)?.execute(params![key.0, key.1, key.2, to_json(&result)?])?;
+        let attachment = match &result {
+            Staged::Table(table) => Some(&table.sketches),
+            Staged::Finding(_) | Staged::Object(_) => None,
+        };
+        c.prepare_cached(STAGE)?.execute(params![key.0, key.1, key.2, to_json(&result)?, attachment])?;
     }
     Ok(())
 }
@@ -129,7 +159,10 @@ fn complete_one(c: &Connection, fence: Fence, completion: &Completion) -> Result
     let mut rows = statement.query(key)?;
     while let Some(row) = rows.next()? {
         let (sequence, body): (i64, String) = (row.get(0)?, row.get(1)?);
-        let result: Staged = from_json(&body, "staged result")?;
+        let mut result: Staged = from_json(&body, "staged result")?;
+        if let Staged::Table(table) = &mut result {
+            table.sketches = row.get(2)?;
+        }
         result.insert(c, task, claim.task, sequence)?;
         found.note(&result, sequence);
     }
@@ -143,16 +176,19 @@ fn complete_one(c: &Connection, fence: Fence, completion: &Completion) -> Result
     tasks::complete(c, claim.task, *totals)
 }
 
-/// Objects with findings, each with the sequence of its first.
+/// Objects with findings or observations, each with the sequence of its first.
 #[derive(Default)]
 struct Found(BTreeMap<ObjectKey, i64>);
 
 impl Found {
     fn note(&mut self, result: &Staged, sequence: i64) {
-        if let Staged::Finding(finding) = result
-            && !self.0.contains_key(&finding.key)
-        {
-            self.0.insert(finding.key.clone(), sequence);
+        let key = match result {
+            Staged::Finding(finding) => &finding.key,
+            Staged::Table(table) => &table.part,
+            Staged::Object(_) => return,
+        };
+        if !self.0.contains_key(key) {
+            self.0.insert(key.clone(), sequence);
         }
     }
 
@@ -247,7 +283,8 @@ pub(super) fn occurrence(row: &rusqlite::Row<'_>) -> Result<Occurrence> {
         span: Span { start: unsigned(row, 10)?, end: unsigned(row, 11)? },
         position: Position { line: unsigned(row, 12)?, column: unsigned(row, 13)? },
         decoding: decoding_steps(&decoding),
-        origin: origins::origin_from(row, 15)?,
+        row: row.get::<_, Option<String>>(15)?.map(Into::into),
+        origin: origins::origin_from(row, 16)?,
     })
 }
 

@@ -178,8 +178,8 @@ pub(super) fn records(
     let mut objects = Vec::new();
     let mut statement = c.prepare_cached(RECORDS)?;
     for range in ranges {
-        let kinds = kinds.map(RecordKind::code);
-        let mut rows = statement.query(params![range.unit.0, range.from, range.to, kinds[0], kinds[1]])?;
+        let [a, b, c, d] = kinds.map(RecordKind::code);
+        let mut rows = statement.query(params![range.unit.0, range.from, range.to, a, b, c, d])?;
         while let Some(row) = rows.next()? {
             let (container, name): (Vec<u8>, Vec<u8>) = (row.get(0)?, row.get(1)?);
             objects.push(PacketObject {
@@ -191,7 +191,8 @@ pub(super) fn records(
                     inode: row.get::<_, i64>(5)?.cast_unsigned(),
                     tag: row.get(6)?,
                 },
-                is_carried: row.get::<_, i64>(7)? == RecordKind::Carried.code(),
+                kind: values::record_kind(row.get(7)?)?,
+                metadata: row.get::<_, Option<String>>(8)?.map(Into::into),
             });
         }
     }

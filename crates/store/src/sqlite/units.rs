@@ -241,6 +241,7 @@ fn insert_records(
             record.marks.inode.cast_signed(),
             record.marks.tag,
             record.reason.map(Reason::as_str),
+            record.metadata.as_deref(),
         ])?;
     }
     for (reason, count) in &totals.reasons {

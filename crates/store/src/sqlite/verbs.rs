@@ -12,7 +12,7 @@ use tokio::sync::watch;
 
 use super::{
     Result, SqliteStore, base, datasources, jobs, operations, origins, prune, reports, results, retry,
-    sessions, targets, tasks, templates, units,
+    sessions, tables, targets, tasks, templates, units,
 };
 use crate::decide::{CONTAINERS, OBJECTS};
 use crate::types::*;
@@ -438,6 +438,20 @@ impl Store for SqliteStore {
 
     async fn occurrences(&self, master: MasterJobId, filter: OccurrenceFilter) -> Result<OccurrenceStream> {
         self.readers.stream(move |c, emit| reports::occurrences(c, master, &filter, emit)).await
+    }
+
+    async fn catalog_sources(&self, master: Option<MasterJobId>) -> Result<Vec<CatalogSource>> {
+        self.read(move |c| tables::sources(c, master)).await
+    }
+
+    async fn table_observations(
+        &self,
+        source: &CatalogSource,
+        after: Option<TableCursor>,
+        max: u32,
+    ) -> Result<TablePage> {
+        let (job, datasource) = (source.job, source.datasource);
+        self.read(move |c| tables::page(c, job, datasource, after.as_ref(), max)).await
     }
 
     async fn problems(&self, master: MasterJobId, max: u32) -> Result<Vec<Problem>> {

@@ -108,7 +108,14 @@ mod tests {
     }
 
     fn now(marks: VersionMarks) -> UnitRecord {
-        UnitRecord { kind: RecordKind::File, name: b"f".to_vec(), size: 5, marks, reason: None }
+        UnitRecord {
+            kind: RecordKind::File,
+            name: b"f".to_vec(),
+            size: 5,
+            marks,
+            reason: None,
+            metadata: None,
+        }
     }
 
     #[test]

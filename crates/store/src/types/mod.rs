@@ -5,6 +5,7 @@ mod base;
 mod configuring;
 mod operating;
 mod sessions;
+mod tables;
 mod targets;
 
 use std::collections::BTreeMap;
@@ -13,8 +14,8 @@ use std::time::Duration;
 use domesday_model::{
     Category, ClaimId, Command, DatasourceId, EnumerationSessionId, FindingDraft, FindingId, Fingerprint,
     JobConfiguration, JobId, JobStatus, Location, MasterJobId, ObjectKey, ObjectReport, ObjectStatus, Origin,
-    Position, ProcessId, Reason, RuleSetHash, ScanOptions, Score, Span, TargetDraft, TaskId, TaskPayload,
-    TaskType, UnitId, UnitRecord, UnitStatus, VersionMarks,
+    Position, ProcessId, Reason, RecordKind, RuleSetHash, ScanOptions, Score, Span, TableObservation,
+    TargetDraft, TaskId, TaskPayload, TaskType, UnitId, UnitRecord, UnitStatus, VersionMarks,
 };
 
 use crate::error::StoreError;
@@ -22,6 +23,7 @@ pub use base::*;
 pub use configuring::*;
 pub use operating::*;
 pub use sessions::*;
+pub use tables::*;
 pub use targets::*;
 
 /// The right to write a task's results. Lost when the task is reaped, cancelled or done.
@@ -147,14 +149,21 @@ pub struct PacketObject {
     pub key: ObjectKey,
     pub size: u64,
     pub marks: VersionMarks,
-    /// Not to be read: what the base says of it holds.
-    pub is_carried: bool,
+    pub kind: RecordKind,
+    /// What else the source said of it, as JSON.
+    pub metadata: Option<Box<str>>,
 }
 
 impl PacketObject {
     /// One that is known by its key alone.
     pub fn unlisted(key: ObjectKey) -> PacketObject {
-        PacketObject { key, size: 0, marks: VersionMarks::default(), is_carried: false }
+        let marks = VersionMarks::default();
+        PacketObject { key, size: 0, marks, kind: RecordKind::File, metadata: None }
+    }
+
+    /// Not to be read: what the base says of it holds.
+    pub fn is_carried(&self) -> bool {
+        self.kind == RecordKind::Carried
     }
 }
 
@@ -227,13 +236,14 @@ pub struct StageBatch {
 pub struct ResultBatch {
     pub findings: Vec<FindingDraft>,
     pub objects: Vec<ObjectReport>,
+    pub tables: Vec<TableObservation>,
     /// Which version of each object with findings was read, by its key.
     pub versions: BTreeMap<ObjectKey, VersionMarks>,
 }
 
 impl ResultBatch {
     pub fn len(&self) -> usize {
-        self.findings.len() + self.objects.len()
+        self.findings.len() + self.objects.len() + self.tables.len()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -366,6 +376,8 @@ pub struct Occurrence {
     pub span: Span,
     pub position: Position,
     pub decoding: Vec<String>,
+    /// The row it is in, for a table: its primary key, or its number.
+    pub row: Option<Box<str>>,
     /// Where the object came from, if that was looked up.
     pub origin: Option<Origin>,
 }

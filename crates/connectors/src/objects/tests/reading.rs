@@ -18,8 +18,12 @@ fn noise(len: usize) -> Vec<u8> {
 
 async fn requests(shop: &Shop) -> Vec<Request> {
     let walk = walk(|| shop.connector(), BATCH).await;
-    let request =
-        |(key, record): (ObjectKey, UnitRecord)| Request { key, size: record.size, marks: record.marks };
+    let request = |(key, record): (ObjectKey, UnitRecord)| Request {
+        key,
+        size: record.size,
+        marks: record.marks,
+        metadata: None,
+    };
     walk.records.into_iter().map(request).collect()
 }
 

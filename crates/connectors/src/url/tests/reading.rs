@@ -194,6 +194,7 @@ async fn what_is_read_ahead_is_bounded() {
             key: ObjectKey::new(server.url(&format!("/{number:02}"))),
             size: 0,
             marks: domesday_model::VersionMarks::default(),
+            metadata: None,
         })
         .collect();
     let ahead = connector.read_ahead(&requests).unwrap();

@@ -285,10 +285,16 @@ impl<'a> Enumeration<'a> {
         let (mut objects, mut bytes, mut unchanged) = (0, 0u64, 0);
         for record in records {
             match record.kind {
-                RecordKind::File => (objects, bytes) = (objects + 1, bytes.saturating_add(record.size)),
+                RecordKind::File | RecordKind::Table | RecordKind::Rows => {
+                    (objects, bytes) = (objects + 1, bytes.saturating_add(record.size))
+                }
                 RecordKind::Carried => objects += 1,
                 RecordKind::Unchanged => unchanged += 1,
-                RecordKind::Directory | RecordKind::Skipped => {}
+                RecordKind::Directory
+                | RecordKind::Database
+                | RecordKind::Schema
+                | RecordKind::PartedTable
+                | RecordKind::Skipped => {}
             }
         }
         let progress = &self.session.worker.progress;

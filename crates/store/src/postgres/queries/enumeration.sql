@@ -211,7 +211,7 @@ WHERE id = $1 AND status = 'STAGING';
 -- No conflict to look for: the unit's row is locked, and its count of records tells which come next.
 -- name: copy_records
 COPY task_output_records
-    (unit_id, sequence, kind, name, object_key_hash, size, mtime_ns, ctime_ns, inode, tag, reason)
+    (unit_id, sequence, kind, name, object_key_hash, size, mtime_ns, ctime_ns, inode, tag, reason, metadata)
 FROM STDIN (FORMAT binary);
 
 -- name: add_unit_totals

@@ -91,6 +91,12 @@ WHERE (job_id, task_id, sequence) IN (
     SELECT job_id, task_id, sequence FROM object_scans WHERE job_id = $1 LIMIT $2)
 RETURNING 1;
 
+-- name: prune_table_observations
+DELETE FROM table_observations
+WHERE (job_id, task_id, sequence) IN (
+    SELECT job_id, task_id, sequence FROM table_observations WHERE job_id = $1 LIMIT $2)
+RETURNING 1;
+
 -- By the indexes that there are.
 -- name: units_to_prune
 (SELECT id FROM task_units WHERE job_id = $1 AND status = 'COMMITTED' LIMIT $2)
@@ -171,6 +177,15 @@ WHERE (task_id, claim_id, sequence) IN (
     SELECT s.task_id, s.claim_id, s.sequence
     FROM unnest($1::bigint[]) AS t (id)
     JOIN staged_objects s ON s.task_id = t.id
+    LIMIT $2)
+RETURNING 1;
+
+-- name: prune_staged_tables
+DELETE FROM staged_tables
+WHERE (task_id, claim_id, sequence) IN (
+    SELECT s.task_id, s.claim_id, s.sequence
+    FROM unnest($1::bigint[]) AS t (id)
+    JOIN staged_tables s ON s.task_id = t.id
     LIMIT $2)
 RETURNING 1;
 

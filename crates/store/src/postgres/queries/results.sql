@@ -3,11 +3,11 @@
 -- name: stage_findings
 INSERT INTO staged_findings
     (task_id, claim_id, sequence, finding_id, object_key, nested_path, rule_id, fingerprint, category, score, preview,
-     reasons, span_start, span_end, line, column_number, decoding, content_version)
+     reasons, span_start, span_end, line, column_number, decoding, content_version, row_key)
 SELECT $1, $2, f.*
 FROM unnest($3::bigint[], $4::bytea[], $5::bytea[], $6::bytea[], $7::text[], $8::bytea[], $9::text[], $10::smallint[],
             $11::text[], $12::text[], $13::bigint[], $14::bigint[], $15::bigint[], $16::bigint[], $17::text[],
-            $18::text[]) f
+            $18::text[], $19::text[]) f
 ON CONFLICT (task_id, claim_id, sequence) DO NOTHING;
 
 -- name: stage_objects
@@ -15,6 +15,14 @@ INSERT INTO staged_objects
     (task_id, claim_id, sequence, object_key, nested_path, status, reason, detail, overflow)
 SELECT $1, $2, o.*
 FROM unnest($3::bigint[], $4::bytea[], $5::bytea[], $6::text[], $7::text[], $8::text[], $9::bigint[]) o
+ON CONFLICT (task_id, claim_id, sequence) DO NOTHING;
+
+-- name: stage_tables
+INSERT INTO staged_tables
+    (task_id, claim_id, sequence, object_key, nested_path, part_key, shape, rows, is_sample, sketches)
+SELECT $1, $2, t.*
+FROM unnest($3::bigint[], $4::bytea[], $5::bytea[], $6::bytea[], $7::text[], $8::bigint[], $9::boolean[],
+            $10::bytea[]) t
 ON CONFLICT (task_id, claim_id, sequence) DO NOTHING;
 
 -- The findings of tasks that this transaction completed ($1 to $4): what they staged, which is staged no more,
@@ -30,14 +38,14 @@ staged AS (
     DELETE FROM staged_findings s USING done d WHERE s.task_id = d.task_id AND s.claim_id = d.claim_id
     RETURNING d.job_id, d.datasource_id, s.task_id, s.sequence, s.finding_id, s.object_key, s.nested_path, s.rule_id,
               s.fingerprint, s.category, s.score, s.preview, s.reasons, s.span_start, s.span_end, s.line,
-              s.column_number, s.decoding, s.content_version),
+              s.column_number, s.decoding, s.content_version, s.row_key),
 found AS MATERIALIZED (
     SELECT * FROM staged
     UNION ALL
     SELECT d.job_id, d.datasource_id, f.*
     FROM unnest($5::bigint[], $6::bigint[], $7::bytea[], $8::bytea[], $9::bytea[], $10::text[], $11::bytea[],
                 $12::text[], $13::smallint[], $14::text[], $15::text[], $16::bigint[], $17::bigint[], $18::bigint[],
-                $19::bigint[], $20::text[], $21::text[]) AS f (task_id)
+                $19::bigint[], $20::text[], $21::text[], $22::text[]) AS f (task_id)
     JOIN done d ON d.task_id = f.task_id),
 known AS (
     INSERT INTO findings
@@ -60,9 +68,9 @@ objects AS (
     ORDER BY f.task_id, min(f.sequence))
 INSERT INTO finding_occurrences
     (job_id, task_id, sequence, finding_id, score, reasons, span_start, span_end, line, column_number, decoding,
-     content_version)
+     content_version, row_key)
 SELECT job_id, task_id, sequence, finding_id, score, reasons, span_start, span_end, line, column_number, decoding,
-       content_version
+       content_version, row_key
 FROM found
 ORDER BY task_id, sequence;
 
@@ -83,9 +91,39 @@ found AS (
 INSERT INTO object_scans (job_id, task_id, sequence, object_key, nested_path, status, reason, detail, overflow)
 SELECT * FROM found ORDER BY task_id, sequence;
 
+-- What they observed of tables, likewise, and after both: a part of a table gets a row, unless it has one.
+-- name: publish_tables
+WITH done AS MATERIALIZED (
+    SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[])
+        AS d (task_id, claim_id, job_id, datasource_id)),
+staged AS (
+    DELETE FROM staged_tables s USING done d WHERE s.task_id = d.task_id AND s.claim_id = d.claim_id
+    RETURNING d.job_id, d.datasource_id, s.task_id, s.sequence, s.object_key, s.nested_path, s.part_key, s.shape,
+              s.rows, s.is_sample, s.sketches),
+observed AS MATERIALIZED (
+    SELECT * FROM staged
+    UNION ALL
+    SELECT d.job_id, d.datasource_id, t.*
+    FROM unnest($5::bigint[], $6::bigint[], $7::bytea[], $8::bytea[], $9::bytea[], $10::text[], $11::bigint[],
+                $12::boolean[], $13::bytea[]) AS t (task_id)
+    JOIN done d ON d.task_id = t.task_id),
+objects AS (
+    INSERT INTO object_scans (job_id, task_id, sequence, object_key, nested_path, status, detail, overflow)
+    SELECT t.job_id, t.task_id, min(t.sequence), t.part_key, ''::bytea, 'scanned', '', 0
+    FROM observed t
+    GROUP BY t.job_id, t.task_id, t.part_key
+    HAVING NOT EXISTS (
+        SELECT 1 FROM object_scans o
+        WHERE o.job_id + 0 = t.job_id AND sha256(o.object_key) = sha256(t.part_key) AND o.task_id + 0 = t.task_id)
+    ORDER BY t.task_id, min(t.sequence))
+INSERT INTO table_observations
+    (job_id, datasource_id, task_id, sequence, object_key, nested_path, part_key, shape, rows, is_sample, sketches)
+SELECT * FROM observed ORDER BY task_id, sequence;
+
 -- Whoever staged them.
 -- name: clear_staged
-WITH findings AS (DELETE FROM staged_findings WHERE task_id = $1)
+WITH findings AS (DELETE FROM staged_findings WHERE task_id = $1),
+tables AS (DELETE FROM staged_tables WHERE task_id = $1)
 DELETE FROM staged_objects WHERE task_id = $1;
 
 -- name: sweep_staged_findings
@@ -104,6 +142,17 @@ DELETE FROM staged_objects
 WHERE (task_id, claim_id, sequence) IN (
     SELECT s.task_id, s.claim_id, s.sequence
     FROM staged_objects s
+    JOIN tasks t ON t.id = s.task_id
+    WHERE t.status <> 'RUNNING' OR t.claim_id IS DISTINCT FROM s.claim_id
+    LIMIT $1
+    FOR UPDATE OF s SKIP LOCKED)
+RETURNING 1;
+
+-- name: sweep_staged_tables
+DELETE FROM staged_tables
+WHERE (task_id, claim_id, sequence) IN (
+    SELECT s.task_id, s.claim_id, s.sequence
+    FROM staged_tables s
     JOIN tasks t ON t.id = s.task_id
     WHERE t.status <> 'RUNNING' OR t.claim_id IS DISTINCT FROM s.claim_id
     LIMIT $1
@@ -192,7 +241,7 @@ ORDER BY o.status, o.reason;
 -- name: declare_occurrences
 DECLARE occurrences NO SCROLL CURSOR WITH HOLD FOR
 SELECT f.id, f.datasource_id, f.object_key, f.nested_path, f.rule_id, f.category, o.score, o.reasons,
-       f.fingerprint, f.preview, o.span_start, o.span_end, o.line, o.column_number, o.decoding,
+       f.fingerprint, f.preview, o.span_start, o.span_end, o.line, o.column_number, o.decoding, o.row_key,
        g.path, g.commit_id, g.author, g.time_ms, g.is_abandoned
 FROM jobs j
 JOIN finding_occurrences o ON o.job_id = j.id
@@ -202,7 +251,8 @@ WHERE j.master_job_id = $1
   AND o.score >= $2
   AND ($3::text IS NULL OR f.rule_id = $3)
   AND ($4::text IS NULL OR f.category = $4)
-ORDER BY f.datasource_id, f.object_key, f.nested_path, o.span_start, o.span_end, f.rule_id, f.fingerprint;
+ORDER BY f.datasource_id, f.object_key, f.nested_path, o.line, o.span_start, o.span_end, f.rule_id, f.fingerprint,
+         o.row_key COLLATE "C" NULLS FIRST;
 
 -- name: fetch_occurrences
 FETCH FORWARD 512 FROM occurrences;

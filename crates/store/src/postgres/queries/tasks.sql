@@ -41,7 +41,8 @@ WITH asked AS MATERIALIZED (
 counted AS MATERIALIZED (
     SELECT a.*, t.job_id, t.datasource_id,
            (SELECT count(*) FROM staged_findings s WHERE s.task_id = a.id AND s.claim_id = a.claim_id)
-         + (SELECT count(*) FROM staged_objects s WHERE s.task_id = a.id AND s.claim_id = a.claim_id) AS staged
+         + (SELECT count(*) FROM staged_objects s WHERE s.task_id = a.id AND s.claim_id = a.claim_id)
+         + (SELECT count(*) FROM staged_tables s WHERE s.task_id = a.id AND s.claim_id = a.claim_id) AS staged
     FROM asked a
     CROSS JOIN LATERAL (
         SELECT t.job_id, t.datasource_id
@@ -61,7 +62,8 @@ SELECT n, job_id, datasource_id, staged FROM counted;
 WITH counted AS (
     SELECT t.id, t.job_id, t.datasource_id, a.results, a.objects, a.nested, a.bytes, a.n,
            (SELECT count(*) FROM staged_findings s WHERE s.task_id = a.id AND s.claim_id = a.claim_id)
-         + (SELECT count(*) FROM staged_objects s WHERE s.task_id = a.id AND s.claim_id = a.claim_id) AS staged
+         + (SELECT count(*) FROM staged_objects s WHERE s.task_id = a.id AND s.claim_id = a.claim_id)
+         + (SELECT count(*) FROM staged_tables s WHERE s.task_id = a.id AND s.claim_id = a.claim_id) AS staged
     FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[]) WITH ORDINALITY
         AS a (id, claim_id, results, objects, nested, bytes, n)
     JOIN tasks t ON t.id = a.id),
@@ -180,11 +182,11 @@ ORDER BY c.round, c.turn;
 SELECT type, payload FROM tasks WHERE id = $1;
 
 -- name: packet_records
-SELECT u.key, r.name, r.size, r.mtime_ns, r.ctime_ns, r.inode, r.tag, r.kind
+SELECT u.key, r.name, r.size, r.mtime_ns, r.ctime_ns, r.inode, r.tag, r.kind, r.metadata
 FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) WITH ORDINALITY AS p (unit_id, first, past, n)
 JOIN task_units u ON u.id = ANY (ARRAY[p.unit_id]) AND u.status || '' = 'COMMITTED'
 JOIN task_output_records r ON r.unit_id = ANY (ARRAY[p.unit_id]) AND r.sequence >= p.first AND r.sequence < p.past
-WHERE r.kind IN ($4, $5)
+WHERE r.kind = ANY ($4::smallint[])
 ORDER BY p.n, r.sequence;
 
 -- What was committed stays, so whoever ends next ends after progress: the count starts anew.

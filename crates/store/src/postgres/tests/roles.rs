@@ -3,7 +3,8 @@
 
 use domesday_model::{
     Category, Command, FindingDraft, Fingerprint, JobStatus, Location, ObjectReport, ObjectStatus, Position,
-    ProcessId, Reason, RuleSetHash, ScanOptions, ScanTemplate, Score, Span, TargetDraft,
+    ProcessId, Reason, RuleSetHash, ScanOptions, ScanTemplate, Score, Span, TableObservation, TableShape,
+    TargetDraft,
 };
 
 use super::*;
@@ -22,7 +23,7 @@ fn refused<T: std::fmt::Debug>(result: Result<T>) {
     assert!(matches!(&error, StoreError::Refused(text) if text.contains("permission denied")), "{error}");
 }
 
-/// One finding, and one object that was skipped.
+/// One finding, one object that was skipped, and what was observed of a table.
 fn results() -> ResultBatch {
     let location = Location { key: ObjectKey::new(*b"f"), nested: Vec::new() };
     let finding = FindingDraft {
@@ -36,6 +37,15 @@ fn results() -> ResultBatch {
         span: Span { start: 0, end: 9 },
         position: Position { line: 1, column: 1 },
         decoding: Arc::from([]),
+        row: None,
+    };
+    let table = TableObservation {
+        table: location.clone(),
+        part: location.key.clone(),
+        shape: TableShape::default(),
+        rows: 1,
+        is_sample: true,
+        sketches: vec![vec![1, 2, 3]],
     };
     let object = ObjectReport {
         location,
@@ -44,7 +54,12 @@ fn results() -> ResultBatch {
         detail: String::new(),
         overflow: 0,
     };
-    ResultBatch { findings: vec![finding], objects: vec![object], ..ResultBatch::default() }
+    ResultBatch {
+        findings: vec![finding],
+        objects: vec![object],
+        tables: vec![table],
+        ..ResultBatch::default()
+    }
 }
 
 fn drafts() -> Vec<TargetDraft> {
@@ -104,7 +119,7 @@ async fn classify(store: &PostgresStore, worker: ProcessId) -> Base {
     assert!(!store.packet_objects(&packet).await.unwrap().is_empty());
     let base = Base { session: packet.session, job: packet.job, started_at_ms: 0 };
     store.stage_results(&packet.claim, 0, results()).await.unwrap();
-    let staged = Completion { first_sequence: 2, batch: results(), ..completion(packet.claim) };
+    let staged = Completion { first_sequence: 3, batch: results(), ..completion(packet.claim) };
     let untraced = vec![ObjectKey::new(*b"f"), ObjectKey::new(*b"g")];
     let whole = Completion { batch: results(), untraced, ..completion(next().await) };
     for answer in store.complete_classifications(vec![staged, whole]).await.unwrap() {

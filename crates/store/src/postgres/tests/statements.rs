@@ -3,7 +3,7 @@
 use super::*;
 use crate::statement::statements;
 
-const FILES: [&str; 12] = [
+const FILES: [&str; 13] = [
     base::FILE,
     jobs::FILE,
     jobs::ENUMERATION,
@@ -16,6 +16,7 @@ const FILES: [&str; 12] = [
     targets::FILE,
     sessions::FILE,
     origins::FILE,
+    tables::FILE,
 ];
 
 #[tokio::test]
@@ -37,7 +38,7 @@ async fn every_statement_prepares() {
 
 #[test]
 fn every_statement_is_used() {
-    const SOURCES: [&str; 14] = [
+    const SOURCES: [&str; 15] = [
         include_str!("../base.rs"),
         include_str!("../datasources.rs"),
         include_str!("../jobs.rs"),
@@ -52,6 +53,7 @@ fn every_statement_is_used() {
         include_str!("../targets.rs"),
         include_str!("../sessions.rs"),
         include_str!("../origins.rs"),
+        include_str!("../tables.rs"),
     ];
     check_names(&FILES, &SOURCES);
 }
@@ -94,7 +96,7 @@ async fn plans_made_for_an_empty_book_are_right_for_a_full_one() {
     check_plans("VACUUM ANALYZE").await;
 }
 
-const GROWS: [&str; 9] = [
+const GROWS: [&str; 10] = [
     "tasks",
     "task_units",
     "task_output_records",
@@ -104,6 +106,7 @@ const GROWS: [&str; 9] = [
     "object_origins",
     "object_scans",
     "finding_occurrences",
+    "table_observations",
 ];
 
 /// Statements that run all the time, and the indexes without which they would walk through what is done
@@ -117,22 +120,21 @@ async fn check_plans(fill: &str) {
     session.batch_execute("SET plan_cache_mode = force_generic_plan").await.unwrap();
     let claims = "'{}', '{}', '{}', '{}', '{}', '{}'";
     let arrays = |count| vec!["'{}'"; count].join(", ");
-    let (publish, units) = (arrays(21), format!("1, {}", arrays(14)));
+    let (publish, units) = (arrays(22), format!("1, {}", arrays(14)));
     for (name, parameters, indexes) in [
         ("fence", "1, 1", &["tasks_pkey"][..]),
         ("complete_classifications", claims, &["tasks_pkey", "jobs_pkey"]),
         ("tasks_done_under_claims", "'{}', '{}'", &["tasks_pkey"]),
         ("abandon_tasks", "'{}', '{}', '{}'", &["tasks_pkey"]),
-        (
-            "packet_records",
-            "'{}', '{}', '{}', 0::smallint, 4::smallint",
-            &["task_units_pkey", "task_output_records_pkey"],
-        ),
+        ("packet_records", "'{}', '{}', '{}', '{0,4}'", &["task_units_pkey", "task_output_records_pkey"]),
         ("prior_records", "1, 1, '{}', 0, 0, 0, 1", &["task_units_by_session", "task_output_records_pkey"]),
         ("prior_outcomes", "1, 1, '{}'", &["object_scans_by_object", "tasks_pkey"]),
         ("prior_objects", "1, 1, '{}'", &["object_scans_by_object", "tasks_pkey"]),
         ("prior_findings", "1, '{}', '{}'", &["finding_occurrences_pkey", "findings_pkey"]),
+        ("prior_tables", "1, '{}', '{}'", &["table_observations_pkey"]),
+        ("table_observations", "1, 1, '', '', '', 1", &["table_observations_by_table"]),
         ("publish_findings", &publish, &["object_scans_by_object"]),
+        ("publish_tables", &arrays(13), &["object_scans_by_object"]),
         ("insert_units", &units, &["task_units_by_key"]),
         ("open_units", "1", &["task_units_by_key"]),
         ("last_pages", "1, '{}'", &["task_units_by_key"]),

@@ -41,8 +41,14 @@ ORDER BY o.task_id, o.sequence;
 
 -- name: prior_findings
 SELECT f.id, f.object_key, f.nested_path, f.rule_id, f.category, o.score, o.reasons, f.fingerprint, f.preview,
-       o.span_start, o.span_end, o.line, o.column, o.decoding, o.content_version
+       o.span_start, o.span_end, o.line, o.column, o.decoding, o.content_version, o.row_key
 FROM finding_occurrences o
 JOIN findings f ON f.id = o.finding_id
 WHERE o.job_id = ?1 AND o.task_id = ?2
 ORDER BY o.sequence;
+
+-- name: prior_tables
+SELECT object_key, nested_path, part_key, shape, rows, is_sample, sketches
+FROM table_observations
+WHERE job_id = ?1 AND task_id = ?2
+ORDER BY sequence;

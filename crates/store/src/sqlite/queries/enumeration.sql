@@ -155,8 +155,8 @@ WHERE task_id = ?1 AND key = ?2 AND status = 'STAGING';
 
 -- name: insert_record
 INSERT INTO task_output_records
-    (unit_id, sequence, kind, name, object_key_hash, size, mtime_ns, ctime_ns, inode, tag, reason)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+    (unit_id, sequence, kind, name, object_key_hash, size, mtime_ns, ctime_ns, inode, tag, reason, metadata)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
 ON CONFLICT (unit_id, sequence) DO NOTHING;
 
 -- name: add_unit_totals

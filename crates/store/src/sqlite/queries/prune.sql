@@ -76,6 +76,11 @@ DELETE FROM object_scans
 WHERE (job_id, task_id, sequence) IN (
     SELECT job_id, task_id, sequence FROM object_scans WHERE job_id = ?1 LIMIT ?2);
 
+-- name: prune_table_observations
+DELETE FROM table_observations
+WHERE (job_id, task_id, sequence) IN (
+    SELECT job_id, task_id, sequence FROM table_observations WHERE job_id = ?1 LIMIT ?2);
+
 -- name: units_to_prune
 SELECT id FROM task_units WHERE job_id = ?1 LIMIT ?2;
 

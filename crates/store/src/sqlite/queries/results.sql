@@ -1,11 +1,11 @@
 -- Findings, outcomes of objects, events, reports.
 
 -- name: stage_result
-INSERT INTO staged_results (task_id, claim_id, sequence, body) VALUES (?1, ?2, ?3, ?4)
+INSERT INTO staged_results (task_id, claim_id, sequence, body, attachment) VALUES (?1, ?2, ?3, ?4, ?5)
 ON CONFLICT (task_id, claim_id, sequence) DO NOTHING;
 
 -- name: staged_results
-SELECT sequence, body FROM staged_results WHERE task_id = ?1 AND claim_id = ?2 ORDER BY sequence;
+SELECT sequence, body, attachment FROM staged_results WHERE task_id = ?1 AND claim_id = ?2 ORDER BY sequence;
 
 -- name: count_staged_results
 SELECT count(*) FROM staged_results WHERE task_id = ?1 AND claim_id = ?2;
@@ -32,15 +32,20 @@ ON CONFLICT (id) DO UPDATE SET last_seen = excluded.last_seen, score = max(score
 -- name: insert_occurrence
 INSERT INTO finding_occurrences
     (job_id, task_id, sequence, finding_id, score, reasons, span_start, span_end, line, column, decoding,
-     content_version)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12);
+     content_version, row_key)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13);
 
 -- name: insert_object_scan
 INSERT INTO object_scans (job_id, task_id, sequence, object_key, nested_path, status, reason, detail, overflow)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9);
 
--- An object with findings, unless something else is said of it or of what is inside it already: what a job says
--- of an object is found by its key. The sequence is that of its first finding, which no other object has.
+-- name: insert_table_observation
+INSERT INTO table_observations
+    (job_id, task_id, sequence, datasource_id, object_key, nested_path, part_key, shape, rows, is_sample, sketches)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11);
+
+-- An object with findings or observations, unless something else is said of it or of what is inside it already: what a
+-- job says of an object is found by its key. The sequence is that of the first of them, which no other object has.
 -- name: insert_found_object
 INSERT INTO object_scans (job_id, task_id, sequence, object_key, nested_path, status, detail, overflow)
 SELECT ?1, ?2, ?3, ?4, x'', 'scanned', '', 0
@@ -108,7 +113,7 @@ ORDER BY o.status, o.reason;
 
 -- name: occurrences
 SELECT f.id, f.datasource_id, f.object_key, f.nested_path, f.rule_id, f.category, o.score, o.reasons,
-       f.fingerprint, f.preview, o.span_start, o.span_end, o.line, o.column, o.decoding,
+       f.fingerprint, f.preview, o.span_start, o.span_end, o.line, o.column, o.decoding, o.row_key,
        g.path, g.commit_id, g.author, g.time_ms, g.is_abandoned
 FROM jobs j
 JOIN finding_occurrences o ON o.job_id = j.id
@@ -118,7 +123,8 @@ WHERE j.master_job_id = ?1
   AND o.score >= ?2
   AND (?3 IS NULL OR f.rule_id = ?3)
   AND (?4 IS NULL OR f.category = ?4)
-ORDER BY f.datasource_id, f.object_key, f.nested_path, o.span_start, o.span_end, f.rule_id, f.fingerprint;
+ORDER BY f.datasource_id, f.object_key, f.nested_path, o.line, o.span_start, o.span_end, f.rule_id, f.fingerprint,
+         o.row_key;
 
 -- name: problems
 SELECT t.datasource_id, o.object_key, o.nested_path, o.status, o.reason, o.detail

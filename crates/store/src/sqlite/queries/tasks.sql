@@ -73,10 +73,10 @@ WHERE d.id = ?1 AND j.id = ?2;
 SELECT type, payload FROM tasks WHERE id = ?1;
 
 -- name: packet_records
-SELECT u.key, r.name, r.size, r.mtime_ns, r.ctime_ns, r.inode, r.tag, r.kind
+SELECT u.key, r.name, r.size, r.mtime_ns, r.ctime_ns, r.inode, r.tag, r.kind, r.metadata
 FROM task_units u
 JOIN task_output_records r ON r.unit_id = u.id
-WHERE u.id = ?1 AND u.status = 'COMMITTED' AND r.sequence >= ?2 AND r.sequence < ?3 AND r.kind IN (?4, ?5)
+WHERE u.id = ?1 AND u.status = 'COMMITTED' AND r.sequence >= ?2 AND r.sequence < ?3 AND r.kind IN (?4, ?5, ?6, ?7)
 ORDER BY r.sequence;
 
 -- What was committed stays, so whoever ends next ends after progress: the count starts anew.

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 
 use domesday_model::{
     Category, FindingDraft, Fingerprint, JobStatus, Location, ObjectReport, ObjectStatus, Position, Reason,
-    Score, Span,
+    Score, Span, TableObservation, TableShape,
 };
 
 use super::super::book::{self, Access};
@@ -63,7 +63,7 @@ async fn scenario(store: &SqliteStore) {
     store.give_back(&first, GiveBack::Returned).await.unwrap();
     let second = claim(store, worker, TaskType::Classification).await;
     store.stage_results(&second, 0, results()).await.unwrap();
-    let last = Completion { first_sequence: 2, batch: results(), ..completion(second) };
+    let last = Completion { first_sequence: 3, batch: results(), ..completion(second) };
     assert!(matches!(store.complete_classifications(vec![last]).await.unwrap()[..], [Ok(())]));
     store.acknowledge("relay", 2).await.unwrap();
     assert_eq!(store.complete_job(&lease).await.unwrap(), Some(JobStatus::PartiallyCompleted));
@@ -82,6 +82,15 @@ fn results() -> ResultBatch {
         span: Span { start: 0, end: 9 },
         position: Position { line: 1, column: 1 },
         decoding: Arc::from([]),
+        row: None,
+    };
+    let table = TableObservation {
+        table: location.clone(),
+        part: location.key.clone(),
+        shape: TableShape::default(),
+        rows: 1,
+        is_sample: true,
+        sketches: vec![vec![1, 2, 3]],
     };
     let object = ObjectReport {
         location,
@@ -90,7 +99,12 @@ fn results() -> ResultBatch {
         detail: String::new(),
         overflow: 0,
     };
-    ResultBatch { findings: vec![finding], objects: vec![object], ..ResultBatch::default() }
+    ResultBatch {
+        findings: vec![finding],
+        objects: vec![object],
+        tables: vec![table],
+        ..ResultBatch::default()
+    }
 }
 
 /// Notes the state of the book after each COMMIT.

@@ -20,6 +20,7 @@ fn finding(score: u8) -> ResultBatch {
         span: Span { start: 0, end: 9 },
         position: Position { line: 1, column: 1 },
         decoding: Arc::from([]),
+        row: None,
     };
     ResultBatch { findings: vec![finding], ..ResultBatch::default() }
 }

@@ -1,12 +1,12 @@
 //! SQL is reviewed as SQL, in files: each statement prepares, and each is used.
 
 use super::super::{
-    base, datasources, jobs, operations, origins, prune, results, sessions, targets, tasks, templates,
+    base, datasources, jobs, operations, origins, prune, results, sessions, tables, targets, tasks, templates,
 };
 use super::*;
 use crate::statement::statements;
 
-const FILES: [&str; 12] = [
+const FILES: [&str; 13] = [
     base::FILE,
     jobs::FILE,
     jobs::ENUMERATION,
@@ -19,6 +19,7 @@ const FILES: [&str; 12] = [
     targets::FILE,
     sessions::FILE,
     origins::FILE,
+    tables::FILE,
 ];
 
 #[tokio::test]
@@ -39,7 +40,7 @@ async fn every_statement_prepares() {
 
 #[test]
 fn every_statement_is_used() {
-    const SOURCES: [&str; 14] = [
+    const SOURCES: [&str; 15] = [
         include_str!("../base.rs"),
         include_str!("../datasources.rs"),
         include_str!("../jobs.rs"),
@@ -54,6 +55,7 @@ fn every_statement_is_used() {
         include_str!("../targets.rs"),
         include_str!("../sessions.rs"),
         include_str!("../origins.rs"),
+        include_str!("../tables.rs"),
     ];
     check_names(&FILES, &SOURCES);
 }

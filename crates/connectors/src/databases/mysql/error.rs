@@ -1,0 +1,105 @@
+//! What a server's complaint means to a scan.
+
+use std::time::Duration;
+
+use domesday_connector::ConnectorError;
+use domesday_model::Reason;
+use mysql_async::{DriverError, Error, IoError, ServerError};
+
+/// Errors by which a server keeps us out: host, account or authentication is not accepted.
+const DENIED: &[u16] = &[1045, 1129, 1130, 1251, 1275, 1698, 1820, 1862, 3118, 3159, 3955, 4151];
+/// Errors by which it refuses one database, table, column or what is behind a view.
+const REFUSED: &[u16] = &[1044, 1142, 1143, 1227, 1345, 1370, 1449, 1356];
+/// Databases and tables that are not there (any more).
+const GONE: &[u16] = &[1049, 1051, 1109, 1146];
+/// Columns and keys that are not there any more, and definitions that changed under a statement.
+const CHANGED: &[u16] = &[1054, 1072, 1176, 1412];
+/// A statement that took longer than it may: MariaDB's, MySQL's.
+const TIMEOUTS: &[u16] = &[1969, 3024];
+/// A lock that was not to be had in time.
+const LOCKED: &[u16] = &[1205];
+
+/// More connections than the server, or it of this user, takes.
+const CROWDED: &[u16] = &[1040, 1203];
+/// When it is tried again then.
+const CROWDED_WAIT: Duration = Duration::from_secs(5);
+
+/// An error while `what` was done.
+pub(super) fn failure(what: &str, error: &Error) -> ConnectorError {
+    let Error::Server(error) = error else {
+        return match error {
+            Error::Driver(
+                DriverError::UnknownAuthPlugin { .. }
+                | DriverError::MysqlOldPasswordDisabled
+                | DriverError::CleartextPluginDisabled,
+            ) => denied(what, &error.to_string()),
+            Error::Driver(DriverError::NoClientSslFlagFromServer) => {
+                denied(what, "the server offers no TLS: turn it on there, or set `tls` to `prefer`")
+            }
+            error => match tls_problem(error) {
+                Some(problem) => denied(what, &format!("TLS: {problem}")),
+                None => container(what, Reason::ReadError, &error.to_string()),
+            },
+        };
+    };
+    let ServerError { code, message, .. } = error;
+    let said = format!("{message} (error {code})");
+    match code {
+        code if DENIED.contains(code) => denied(what, &said),
+        code if REFUSED.contains(code) => container(what, Reason::PermissionDenied, &said),
+        code if GONE.contains(code) => container(what, Reason::Vanished, &said),
+        code if CHANGED.contains(code) => container(what, Reason::Changed, &said),
+        code if TIMEOUTS.contains(code) => {
+            let advice = format!("{said}: raise `statement_timeout_seconds`, or exclude it");
+            container(what, Reason::TimedOut, &advice)
+        }
+        code if LOCKED.contains(code) => {
+            let advice = format!("{said}: somebody holds it locked; raise `lock_timeout_seconds`");
+            container(what, Reason::TimedOut, &advice)
+        }
+        code if CROWDED.contains(code) => {
+            ConnectorError::Wait { after: CROWDED_WAIT, detail: format!("{what}: {said}") }
+        }
+        _ => container(what, Reason::ReadError, &said),
+    }
+}
+
+pub(super) fn container(what: &str, reason: Reason, detail: &str) -> ConnectorError {
+    ConnectorError::Container { reason, detail: format!("{what}: {detail}") }
+}
+
+fn denied(what: &str, detail: &str) -> ConnectorError {
+    ConnectorError::Denied { detail: format!("{what}: {detail}") }
+}
+
+/// What is wrong with the connection's TLS, if that is what is wrong.
+pub(super) fn tls_problem(error: &Error) -> Option<&rustls::Error> {
+    match error {
+        Error::Io(IoError::Io(error)) => error.get_ref()?.downcast_ref(),
+        Error::Io(IoError::Tls(mysql_async::TlsError::Tls(error))) => Some(error),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_complaint_has_its_reason() {
+        for (code, reason, is_retryable) in [
+            (1045, Reason::PermissionDenied, false),
+            (1142, Reason::PermissionDenied, true),
+            (1146, Reason::Vanished, true),
+            (1054, Reason::Changed, true),
+            (1969, Reason::TimedOut, true),
+            (1205, Reason::TimedOut, true),
+            (1064, Reason::ReadError, true),
+        ] {
+            let error = ServerError { code, message: "no".into(), state: "HY000".into() };
+            let failure = failure("reading `a`", &Error::Server(error));
+            assert_eq!((failure.reason(), failure.is_retryable()), (reason, is_retryable), "{code}");
+            assert!(failure.to_string().starts_with("reading `a`: no (error "), "{failure}");
+        }
+    }
+}

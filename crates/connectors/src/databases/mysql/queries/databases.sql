@@ -1,0 +1,1 @@
+SELECT schema_name FROM information_schema.schemata

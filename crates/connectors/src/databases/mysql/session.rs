@@ -1,0 +1,172 @@
+//! A connection: made, told what it may do, and asked.
+
+use std::pin::pin;
+use std::task::{Context, Waker};
+use std::time::Duration;
+
+use domesday_connector::ConnectorError;
+use domesday_model::Reason;
+use mysql_async::prelude::Queryable;
+use mysql_async::{Conn, DriverError, Error, Opts, OptsBuilder, Row, SslOpts, Value};
+use tokio::time::timeout;
+
+use super::super::config::{DatabaseConfig, TlsMode};
+use super::super::login::Login;
+use super::error::{container, failure, tls_problem};
+use super::tls;
+
+/// The kind's usual port.
+const PORT: u16 = 3306;
+/// How long a connection may take to come about.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long after its own time limit a server may be silent: then it is gone.
+const GRACE: Duration = Duration::from_secs(30);
+/// How often a silent connection is tried.
+const KEEPALIVE: Duration = Duration::from_secs(30);
+/// Bytes of a packet, and so of a row: more than what long values are cut to can be.
+const PACKET_MAX: usize = 128 << 20;
+/// How long the server waits for us to take rows: longer than the scan core may be busy with others.
+const WRITE_TIMEOUT_SECONDS: u64 = 600;
+
+/// A connection in use.
+pub(super) struct Connection {
+    pub conn: Conn,
+    /// How long a short answer may take. Whoever reads rows watches over them.
+    patience: Duration,
+    /// Whether the server works on a statement, or has rows that nobody took yet.
+    pub is_busy: bool,
+}
+
+impl Connection {
+    pub async fn open(
+        config: &DatabaseConfig,
+        login: &Login,
+        database: Option<&str>,
+    ) -> Result<Connection, ConnectorError> {
+        let about = format!("{}:{}", config.host, config.port.unwrap_or(PORT));
+        let opening = connect(config, login, database);
+        let conn = match timeout(CONNECT_TIMEOUT, opening).await {
+            Ok(opened) => opened?.map_err(|error| failure(&about, &error))?,
+            Err(_) => {
+                let detail = format!("no connection after {} s", CONNECT_TIMEOUT.as_secs());
+                return Err(container(&about, Reason::ReadError, &detail));
+            }
+        };
+        let patience = Duration::from_secs(config.statement_timeout_seconds) + GRACE;
+        let mut connection = Connection { conn, patience, is_busy: false };
+        connection.rows(&about, &settings(config)).await?;
+        Ok(connection)
+    }
+
+    /// A short answer.
+    pub async fn rows(&mut self, what: &str, sql: &str) -> Result<Vec<Row>, ConnectorError> {
+        let silent =
+            || Error::from(std::io::Error::new(std::io::ErrorKind::TimedOut, "the server fell silent"));
+        self.is_busy = true;
+        let answer = timeout(self.patience, self.conn.query(sql)).await;
+        self.is_busy = answer.is_err();
+        answer.unwrap_or_else(|_| Err(silent())).map_err(|error| failure(what, &error))
+    }
+}
+
+impl Drop for Connection {
+    /// Nobody waits for the server any more. The library would read to their end the rows that are still coming,
+    /// however many they are, before it closes the connection: a request that is begun and given up makes it let go
+    /// at once. And the server looks at its clients only when it has something for them, so it is told over another
+    /// connection; one that cannot be told has its time limit.
+    fn drop(&mut self) {
+        if !self.is_busy {
+            return;
+        }
+        let (id, options) = (self.conn.id(), self.conn.opts().clone());
+        {
+            let mut given_up = pin!(self.conn.ping());
+            let _ = given_up.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        }
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(timeout(CONNECT_TIMEOUT, kill(options, id)));
+        }
+    }
+}
+
+/// Ends what a connection of ours works on.
+async fn kill(options: Opts, id: u32) -> Result<(), Error> {
+    let mut conn = Conn::new(options).await?;
+    conn.query_drop(format!("KILL QUERY {id}")).await?;
+    conn.disconnect().await
+}
+
+/// Connects as the configuration's TLS mode has it.
+async fn connect(
+    config: &DatabaseConfig,
+    login: &Login,
+    database: Option<&str>,
+) -> Result<Result<Conn, Error>, ConnectorError> {
+    let options = |tls: Option<SslOpts>| options(config, login, database, tls);
+    let tls = tls::options(config)?;
+    let error = match Conn::new(options(tls.clone())).await {
+        Err(error) => error,
+        connected => return Ok(connected),
+    };
+    let offers_none = matches!(error, Error::Driver(DriverError::NoClientSslFlagFromServer));
+    if config.tls == TlsMode::Prefer && (offers_none || tls_problem(&error).is_some()) {
+        return Ok(Conn::new(options(None)).await);
+    }
+    match (tls, tls::presented_name(config.tls, &error)) {
+        (Some(tls), Some(name)) => {
+            let tls = tls.with_danger_tls_hostname_override(Some(name));
+            Ok(Conn::new(options(Some(tls))).await)
+        }
+        _ => Ok(Err(error)),
+    }
+}
+
+fn options(config: &DatabaseConfig, login: &Login, database: Option<&str>, tls: Option<SslOpts>) -> Opts {
+    let password = login.password.as_ref().map(|secret| String::from_utf8_lossy(secret.expose()));
+    let is_socket = config.host.starts_with('/');
+    OptsBuilder::default()
+        .ip_or_hostname(if is_socket { "localhost" } else { &config.host })
+        .tcp_port(config.port.unwrap_or(PORT))
+        .socket(is_socket.then_some(&config.host))
+        // Where we were told, and not where the server says that it also is.
+        .prefer_socket(false)
+        .user(login.user.as_deref())
+        .pass(password)
+        .db_name(database)
+        .tcp_keepalive(Some(KEEPALIVE))
+        .max_allowed_packet(Some(PACKET_MAX))
+        // Of no use here; when it is given, the server is not asked for it.
+        .wait_timeout(Some(WRITE_TIMEOUT_SECONDS as usize))
+        .stmt_cache_size(0)
+        .connect_attribute("program_name", &config.application_name)
+        .ssl_opts(tls)
+        .into()
+}
+
+/// What a session is told first: texts as UTF-8, times as UTC, nothing that the server's own settings change in
+/// how statements are read or how many rows they give, the time limits, and that it only reads. What only one of
+/// MariaDB and MySQL knows is a comment to the other.
+fn settings(config: &DatabaseConfig) -> String {
+    let (statement, lock) = (config.statement_timeout_seconds, config.lock_timeout_seconds);
+    format!(
+        "SET NAMES utf8mb4; \
+         SET SESSION time_zone = '+00:00', sql_mode = '', sql_select_limit = 18446744073709551615, \
+         sql_big_selects = 1, lock_wait_timeout = {lock}, innodb_lock_wait_timeout = {lock}, \
+         net_write_timeout = {WRITE_TIMEOUT_SECONDS} \
+         /*M!100101 , max_statement_time = {statement} */ /*!50708 , max_execution_time = {statement}000 */ \
+         /*!80000 , information_schema_stats_expiry = 0 */; \
+         SET SESSION TRANSACTION READ ONLY"
+    )
+}
+
+/// The text of a row's column.
+pub(super) fn text(row: &Row, column: usize) -> Option<String> {
+    match row.as_ref(column)? {
+        Value::Bytes(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
+        _ => None,
+    }
+}
+
+pub(super) fn number<T: std::str::FromStr>(row: &Row, column: usize) -> Option<T> {
+    text(row, column)?.parse().ok()
+}

@@ -1,0 +1,53 @@
+//! What the server's errors mean. Their words are told on only where they cannot quote a value.
+
+use std::time::Duration;
+
+use domesday_connector::ConnectorError;
+use domesday_model::Reason;
+use tokio_postgres::Error;
+
+/// How long to leave a server alone that has no connection to spare, or is starting.
+const BUSY_WAIT: Duration = Duration::from_secs(5);
+
+/// What an error means for what was being listed or read.
+pub(super) fn meaning(error: &Error) -> ConnectorError {
+    let Some(server) = error.as_db_error() else {
+        return container(Reason::ReadError, &with_sources(error));
+    };
+    let code = server.code().code();
+    let said = format!("the server says: {} ({code})", server.message());
+    match (&code[..2], code) {
+        ("28", _) => ConnectorError::Denied { detail: format!("{said}; check the user and the credential") },
+        (_, "42501") => container(Reason::PermissionDenied, &said),
+        (_, "3D000" | "3F000" | "42P01") => container(Reason::Vanished, &said),
+        (_, "42703") => container(Reason::Changed, &said),
+        (_, "55P03") => container(Reason::Locked, &said),
+        (_, "57014") => container(Reason::TimedOut, &said),
+        ("53", _) | (_, "57P03") => ConnectorError::Wait { after: BUSY_WAIT, detail: said },
+        ("08" | "42" | "54" | "55" | "57" | "58", _) => container(Reason::ReadError, &said),
+        // A view that computes may say what it could not compute with.
+        _ => container(Reason::ReadError, &format!("the server refuses with error {code}")),
+    }
+}
+
+/// The code of an error that the server gave.
+pub(super) fn code(error: &Error) -> Option<&str> {
+    error.as_db_error().map(|error| error.code().code())
+}
+
+pub(super) fn container(reason: Reason, detail: &str) -> ConnectorError {
+    ConnectorError::Container { reason, detail: detail.to_owned() }
+}
+
+fn with_sources(error: &Error) -> String {
+    let mut told = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(error) = source {
+        let next = error.to_string();
+        if !told.contains(&next) {
+            told = format!("{told}: {next}");
+        }
+        source = error.source();
+    }
+    told
+}

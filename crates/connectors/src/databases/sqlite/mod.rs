@@ -1,0 +1,57 @@
+//! Kind `sqlite`: a file that is a database; and the same files where a scan of something else meets them.
+//!
+//! A file is only ever looked at: see [`database`] for how it is opened, and [`layout`] for what of it is read.
+//! Changes that are still in a log beside the file are not: the log is named.
+
+mod config;
+mod database;
+mod error;
+mod key;
+mod layout;
+mod nested;
+mod read;
+mod sample;
+mod session;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use domesday_connector::{Connector, ConnectorError, ConnectorFactory, Surroundings};
+
+use super::connector::DatabaseConnector;
+pub use config::SqliteConfig;
+pub(crate) use nested::open_tables;
+use session::SqliteDialect;
+
+/// The kind, as data sources name it.
+pub const KIND: &str = "sqlite";
+
+/// Makes connectors of kind `sqlite`.
+pub struct SqliteFactory;
+
+impl ConnectorFactory for SqliteFactory {
+    fn kind(&self) -> &'static str {
+        KIND
+    }
+
+    fn create(
+        &self,
+        configuration: &serde_json::Value,
+        surroundings: &Surroundings,
+    ) -> Result<Arc<dyn Connector>, ConnectorError> {
+        let (config, common) = SqliteConfig::parse(configuration)?;
+        if surroundings.credential.is_some() {
+            let detail =
+                "field `credential`: a file is read with the rights of the worker; leave it out".into();
+            return Err(ConnectorError::Configuration { kind: KIND, detail });
+        }
+        let dialect = SqliteDialect {
+            path: config.path,
+            patience: Duration::from_secs(common.statement_timeout_seconds),
+            system: common.system,
+        };
+        Ok(Arc::new(DatabaseConnector::new(Arc::new(dialect), common)))
+    }
+}
