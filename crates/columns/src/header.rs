@@ -5,9 +5,10 @@
 //! password has no other mark than being assigned. Which words mean something is the rules' to say: only short forms
 //! that no text has are written out here.
 
+use std::cell::OnceCell;
 use std::collections::HashSet;
 
-use domesday_engine::{Chunk, Literal, RuleSet, Scanner, Scratch, Trigger, Verdict};
+use domesday_engine::{Chunk, Literal, RuleSet, Scanner, Scratch, Silent, Trigger, Verdict};
 
 /// Bytes of a name that are used.
 const NAME_MAX: usize = 96;
@@ -126,17 +127,28 @@ pub struct Frame {
     pub after: &'static [u8],
     /// Whether a value may have a match without a trigger of its own.
     pub triggers: bool,
+    silent: OnceCell<Silent>,
 }
 
 impl Frame {
+    fn of(before: Vec<u8>, after: &'static [u8], triggers: bool) -> Frame {
+        Frame { before, after, triggers, silent: OnceCell::new() }
+    }
+
+    /// The rules that report nothing of a value without letters. Made when many values were seen: it takes as long as
+    /// scanning some hundreds.
+    pub fn silent(&self, scanner: &Scanner) -> &Silent {
+        self.silent.get_or_init(|| scanner.silent_between(&self.before, self.after))
+    }
+
     pub fn new(name: &str, known: &Vocabulary, scanner: &Scanner, scratch: &mut Scratch) -> Frame {
         let words = known.words(name);
         if words.is_empty() {
-            return Frame { before: b"\n ".to_vec(), after: b"\n", triggers: false };
+            return Frame::of(b"\n ".to_vec(), b"\n", false);
         }
         let secret = format!("{} = \"", words.replace(' ', "_")).into_bytes();
         if names_secret(&secret, scanner, scratch) {
-            return Frame { before: secret, after: b"\"\n", triggers: true };
+            return Frame::of(secret, b"\"\n", true);
         }
         let words = as_triggered(words, scanner.rules());
         let mut letters = words.chars();
@@ -146,7 +158,7 @@ impl Frame {
         let mut places = Vec::new();
         scanner.triggers(before.as_bytes(), scratch, &mut places);
         let triggers = !places.is_empty() || spans(before.as_bytes(), scanner);
-        Frame { before: before.into_bytes(), after: b"\n", triggers }
+        Frame::of(before.into_bytes(), b"\n", triggers)
     }
 }
 

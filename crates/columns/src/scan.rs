@@ -282,7 +282,12 @@ impl Cell<'_> {
     /// Adds the matches that a scan reports.
     fn scan(&self, scanner: &Scanner, text: &mut Vec<u8>, scratch: &mut Scratch, matches: &mut Vec<Match>) {
         let before = matches.len();
-        scanner.scan(&self.write(text), scratch, matches);
+        let has_letters = self.value.iter().any(|&byte| byte.is_ascii_alphabetic() || !byte.is_ascii());
+        let chunk = self.write(text);
+        match has_letters {
+            true => scanner.scan(&chunk, scratch, matches),
+            false => scanner.scan_without(&chunk, self.frame.silent(scanner), scratch, matches),
+        }
         let mut kept = before;
         for at in before..matches.len() {
             if let Some(span) = self.within(&matches[at]) {

@@ -21,12 +21,11 @@ pub const WORD_MAX: usize = 64;
 pub const LONG_WORD_MIN: usize = 23;
 /// Bytes of a hexadecimal run in which colons count.
 const HEX_RUN_MAX: usize = 64;
-/// Blocks that are searched together.
-const BATCH: usize = 32;
-/// Their masks, with those of the block before and the block after.
-type Row = [u64; BATCH + 2];
-/// The block after.
-const LAST: usize = BATCH + 1;
+/// Masks of the blocks that are searched together, with those of the block before and the block after. A row of
+/// [`MANY`] takes least per block, and one of [`FEW`] least for a text that is no longer.
+type Row<const R: usize> = [u64; R];
+const MANY: usize = 32 + 2;
+const FEW: usize = 2 + 2;
 
 const _: () = assert!(SEGMENT_ALIGN.is_multiple_of(BLOCK));
 // A run is told from the masks of its block and the next.
@@ -193,45 +192,66 @@ impl ShapeIndex {
 
     /// Adds the hits that begin in `segment` or reach into it.
     pub fn find(&self, bytes: &[u8], segment: Range<usize>, buffers: &mut Buffers, hits: &mut Vec<Hit>) {
-        let Buffers { masks, spots } = buffers;
+        if segment.len().div_ceil(BLOCK) <= FEW - 2 {
+            self.find_in(bytes, segment, &mut buffers.few, hits);
+        } else {
+            self.find_in(bytes, segment, &mut buffers.many, hits);
+        }
+    }
+
+    fn find_in<const R: usize>(
+        &self,
+        bytes: &[u8],
+        segment: Range<usize>,
+        sheet: &mut Sheet<R>,
+        hits: &mut Vec<Hit>,
+    ) {
+        let Sheet { masks, spots } = sheet;
         let mut colons_done = 0;
-        for from in segment.clone().step_by(BATCH * BLOCK) {
-            let blocks = (segment.end - from).div_ceil(BLOCK).min(BATCH);
+        for from in segment.clone().step_by((R - 2) * BLOCK) {
+            let blocks = (segment.end - from).div_ceil(BLOCK).min(R - 2);
             masks.read(self.level, bytes, from);
             let (digits_min, words_min) = (self.digits_min, self.words_min);
             simd::run(self.level, Search { masks, digits_min, words_min, spots });
-            for block in (0..blocks).filter(|&block| spots.any[block] != 0) {
-                let at = from + block * BLOCK;
-                self.look(bytes, at, spots, block, hits);
-                for colon in bits(spots.colons[block]).map(|bit| at + bit) {
+            for row in (1..=blocks).filter(|&row| spots.any[row] != 0) {
+                let at = from + (row - 1) * BLOCK;
+                self.look(bytes, at, spots, row, hits);
+                for colon in bits(spots.colons[row]).map(|bit| at + bit) {
                     self.look_at_colon(bytes, colon, &mut colons_done, hits);
                 }
             }
         }
     }
 
-    fn look(&self, bytes: &[u8], from: usize, spots: &Spots, block: usize, hits: &mut Vec<Hit>) {
+    fn look<const R: usize>(
+        &self,
+        bytes: &[u8],
+        from: usize,
+        spots: &Spots<R>,
+        row: usize,
+        hits: &mut Vec<Hit>,
+    ) {
         let group_len =
             |at: usize| bytes[at..].iter().take(GROUP_MAX).take_while(|byte| byte.is_ascii_digit()).count();
         let all = |mask: u64| bits(mask).map(move |bit| from + bit);
-        for at in all(spots.digits[block]) {
+        for at in all(spots.digits[row]) {
             self.digits.push(bytes, at, || Some((digits_at(bytes, at), group_len(at))), hits);
         }
-        for first_dot in all(spots.quads[block]) {
+        for first_dot in all(spots.quads[row]) {
             let at = walk_back(bytes, first_dot, 4, |byte| byte.is_ascii_digit());
             self.quads.push(bytes, at, || quad_at(bytes, at).then(|| (0, group_len(at))), hits);
         }
-        for digit in bits(spots.word_digits[block]) {
-            let starts = spots.words[block] & (u64::MAX >> (63 - digit));
+        for digit in bits(spots.word_digits[row]) {
+            let starts = spots.words[row] & (u64::MAX >> (63 - digit));
             let at = from + starts.ilog2() as usize;
             let word = || word_at(bytes, at, SHORT_WORD_MAX).map(|word| (word.digits, word.len));
             self.words.push(bytes, at, word, hits);
         }
-        for at in all(spots.long_words[block]) {
+        for at in all(spots.long_words[row]) {
             let word = || word_at(bytes, at, WORD_MAX).map(|word| (word.digits, word.len));
             self.long_words.push(bytes, at, word, hits);
         }
-        for at in all(spots.ats[block]).filter(|&at| at_at(bytes, at)) {
+        for at in all(spots.ats[row]).filter(|&at| at_at(bytes, at)) {
             self.ats.push(1, at, hits);
         }
     }
@@ -246,43 +266,49 @@ impl ShapeIndex {
     }
 }
 
-/// What a batch of blocks gives.
+/// What batches of blocks give.
 #[derive(Default)]
 pub struct Buffers {
-    masks: Masks,
-    spots: Spots,
+    many: Sheet<MANY>,
+    few: Sheet<FEW>,
+}
+
+#[derive(Default)]
+struct Sheet<const R: usize> {
+    masks: Masks<R>,
+    spots: Spots<R>,
 }
 
 /// The classes of the bytes of a batch of blocks.
-struct Masks([Row; CLASSES]);
+struct Masks<const R: usize>([Row<R>; CLASSES]);
 
-impl Default for Masks {
-    fn default() -> Masks {
-        Masks([[0; BATCH + 2]; CLASSES])
+impl<const R: usize> Default for Masks<R> {
+    fn default() -> Masks<R> {
+        Masks([[0; R]; CLASSES])
     }
 }
 
 /// Where in each block of a batch a shape may be.
-struct Spots {
+struct Spots<const R: usize> {
     /// The first digits of groups.
-    digits: [u64; BATCH],
+    digits: Row<R>,
     /// The first dots of quads.
-    quads: [u64; BATCH],
+    quads: Row<R>,
     /// The first bytes of words.
-    words: [u64; BATCH],
+    words: Row<R>,
     /// The first digits of these, and the last bit of a block if the first may be in the next.
-    word_digits: [u64; BATCH],
-    long_words: [u64; BATCH],
-    ats: [u64; BATCH],
+    word_digits: Row<R>,
+    long_words: Row<R>,
+    ats: Row<R>,
     /// Those that a hexadecimal digit or a colon follows.
-    colons: [u64; BATCH],
+    colons: Row<R>,
     /// All of these.
-    any: [u64; BATCH],
+    any: Row<R>,
 }
 
-impl Default for Spots {
-    fn default() -> Spots {
-        let none = [0; BATCH];
+impl<const R: usize> Default for Spots<R> {
+    fn default() -> Spots<R> {
+        let none = [0; R];
         Spots {
             digits: none,
             quads: none,
@@ -298,13 +324,13 @@ impl Default for Spots {
 
 /// The bits of `row[i]`, each moved up by `by` places from the block before.
 #[inline(always)]
-fn up(row: &Row, i: usize, by: u32) -> u64 {
+fn up<const R: usize>(row: &Row<R>, i: usize, by: u32) -> u64 {
     row[i] << by | row[i - 1] >> (u64::BITS - by)
 }
 
 /// The bits of `row[i]`, each moved down by `by` places from the block after.
 #[inline(always)]
-fn down(row: &Row, i: usize, by: u32) -> u64 {
+fn down<const R: usize>(row: &Row<R>, i: usize, by: u32) -> u64 {
     row[i] >> by | row[i + 1] << (u64::BITS - by)
 }
 
@@ -316,41 +342,33 @@ fn bits(mut mask: u64) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Makes a row out of each block with its neighbours; behind the last there is nothing. Written so that the
-/// compiler makes several blocks at once: no row is changed while it is read.
+/// Makes a row out of each block with its neighbours; behind the last there is nothing, and `last` is what is in the
+/// block after. Written so that the compiler makes several blocks at once: no row is changed while it is read.
 #[inline(always)]
-fn make_row(each: impl Fn(usize) -> u64, last: u64) -> Row {
-    let mut row = [0; BATCH + 2];
-    row[1..LAST].copy_from_slice(&make(each));
-    row[LAST] = last;
-    row
-}
-
-/// The same, without the neighbours.
-#[inline(always)]
-fn make(each: impl Fn(usize) -> u64) -> [u64; BATCH] {
-    let mut masks = [0; BATCH];
-    for i in 1..LAST {
-        masks[i - 1] = each(i);
+fn make_row<const R: usize>(each: impl Fn(usize) -> u64, last: u64) -> Row<R> {
+    let mut row = [0; R];
+    for (i, mask) in row[..R - 1].iter_mut().enumerate().skip(1) {
+        *mask = each(i);
     }
-    masks
+    row[R - 1] = last;
+    row
 }
 
 /// From the bits that begin a run of `done`, leaves those that begin one of `len`; in the last block, those
 /// whose run ends within it.
 #[inline(always)]
-fn runs(row: &Row, mut done: usize, len: usize) -> Row {
+fn runs<const R: usize>(row: &Row<R>, mut done: usize, len: usize) -> Row<R> {
     let mut run = *row;
     while done < len {
         let by = done.min(len - done) as u32;
-        let last = run[LAST];
+        let last = run[R - 1];
         run = make_row(|i| run[i] & down(&run, i, by), last & last >> by);
         done += by as usize;
     }
     run
 }
 
-impl Masks {
+impl<const R: usize> Masks<R> {
     /// Reads the blocks from `from` on, the block before and the block after. Beyond the ends of the chunk
     /// there is nothing of any class.
     fn read(&mut self, level: Level, bytes: &[u8], from: usize) {
@@ -362,7 +380,7 @@ impl Masks {
             }
         };
         let rest = &bytes[from - (1 - next) * BLOCK..];
-        let rest = &rest[..rest.len().min((BATCH + 2 - next) * BLOCK)];
+        let rest = &rest[..rest.len().min((R - next) * BLOCK)];
         let (whole, last) = rest.as_chunks();
         let mut padded = [0; BLOCK];
         padded[..last.len()].copy_from_slice(last);
@@ -377,65 +395,71 @@ impl Masks {
 }
 
 /// Finds the spots of a batch.
-struct Search<'s> {
-    masks: &'s Masks,
+struct Search<'s, const R: usize> {
+    masks: &'s Masks<R>,
     digits_min: usize,
     words_min: usize,
-    spots: &'s mut Spots,
+    spots: &'s mut Spots<R>,
 }
 
-impl simd::Work for Search<'_> {
+impl<const R: usize> simd::Work for Search<'_, R> {
     #[inline(always)]
     fn run(self) {
         let Search { masks, digits_min, words_min, spots } = self;
+        let end = R - 1;
         let [digit, alnum, underscore, space, joint, dot, at, colon, hex_letter] = &masks.0;
         // Digits with single separators between.
-        let joints = make_row(
+        let joints: Row<R> = make_row(
             |i| (space[i] | joint[i]) & up(digit, i, 1) & down(digit, i, 1),
-            (space[LAST] | joint[LAST]) & up(digit, LAST, 1) & digit[LAST] >> 1,
+            (space[end] | joint[end]) & up(digit, end, 1) & digit[end] >> 1,
         );
-        let joined = make_row(|i| digit[i] | joints[i], digit[LAST] | joints[LAST]);
+        let joined: Row<R> = make_row(|i| digit[i] | joints[i], digit[end] | joints[end]);
         let digit_runs = runs(&joined, 1, digits_min);
         let word_runs = runs(alnum, 1, words_min);
         let long_runs = runs(&word_runs, words_min, LONG_WORD_MIN);
         // Dots between digits, then those with another two to four bytes on, then two such.
-        let dots = make_row(|i| dot[i] & joints[i], dot[LAST] & joints[LAST]);
-        let near = |row: &Row, i: usize| row[i] & (down(row, i, 2) | down(row, i, 3) | down(row, i, 4));
-        let last = dots[LAST];
-        let pairs = make_row(|i| near(&dots, i), last & (last >> 2 | last >> 3 | last >> 4));
-        let starts = make_row(
+        let dots: Row<R> = make_row(|i| dot[i] & joints[i], dot[end] & joints[end]);
+        let near = |row: &Row<R>, i: usize| row[i] & (down(row, i, 2) | down(row, i, 3) | down(row, i, 4));
+        let last = dots[end];
+        let pairs: Row<R> = make_row(|i| near(&dots, i), last & (last >> 2 | last >> 3 | last >> 4));
+        let starts: Row<R> = make_row(
             |i| {
                 let [word, before] = [i, i - 1].map(|i| alnum[i] | underscore[i]);
                 alnum[i] & !(word << 1 | before >> 63)
             },
             0,
         );
-        let words = make(|i| starts[i] & word_runs[i]);
+        let words: Row<R> = make_row(|i| starts[i] & word_runs[i], 0);
         let hex_colon = |i: usize| digit[i] | hex_letter[i] | colon[i];
         let found = Spots {
-            digits: make(|i| digit[i] & !up(digit, i, 1) & digit_runs[i]),
-            quads: make(|i| near(&pairs, i)),
+            digits: make_row(|i| digit[i] & !up(digit, i, 1) & digit_runs[i], 0),
+            quads: make_row(|i| near(&pairs, i), 0),
             words,
-            word_digits: make(|i| {
-                // Adding its start to a word's letters carries a bit to the first byte behind them, or out.
-                let letters = alnum[i] & !digit[i];
-                let behind = letters.wrapping_add(words[i - 1]);
-                behind & !letters & digit[i] | u64::from(behind < letters) << 63
-            }),
-            long_words: make(|i| starts[i] & long_runs[i]),
-            ats: make(|i| at[i] & !up(space, i, 1)),
-            colons: make(|i| colon[i] & (hex_colon(i) >> 1 | hex_colon(i + 1) << 63)),
-            any: [0; BATCH],
+            word_digits: make_row(
+                |i| {
+                    // Adding its start to a word's letters carries a bit to the first byte behind them, or out.
+                    let letters = alnum[i] & !digit[i];
+                    let behind = letters.wrapping_add(words[i]);
+                    behind & !letters & digit[i] | u64::from(behind < letters) << 63
+                },
+                0,
+            ),
+            long_words: make_row(|i| starts[i] & long_runs[i], 0),
+            ats: make_row(|i| at[i] & !up(space, i, 1), 0),
+            colons: make_row(|i| colon[i] & (hex_colon(i) >> 1 | hex_colon(i + 1) << 63), 0),
+            any: [0; R],
         };
-        let any = make(|i| {
-            let i = i - 1;
-            found.digits[i]
-                | found.quads[i]
-                | found.word_digits[i]
-                | found.long_words[i]
-                | found.ats[i]
-                | found.colons[i]
-        });
+        let any: Row<R> = make_row(
+            |i| {
+                found.digits[i]
+                    | found.quads[i]
+                    | found.word_digits[i]
+                    | found.long_words[i]
+                    | found.ats[i]
+                    | found.colons[i]
+            },
+            0,
+        );
         *spots = Spots { any, ..found };
     }
 }

@@ -94,8 +94,10 @@ proptest! {
             for &level in simd::Level::all() {
                 let mut index = shapes::ShapeIndex::new(level);
                 chosen.iter().zip(0..).for_each(|(shape, rule)| index.add(*shape, rule, &Gate::open()));
-                let found = hits(|all| in_segments(&text, |segment| index.find(&text, segment, &mut Default::default(), all)));
-                prop_assert_eq!(found, naive_shapes(chosen, &text));
+                let naive = naive_shapes(chosen, &text);
+                let find = |segment: Range<usize>, all: &mut Vec<Hit>| index.find(&text, segment, &mut Default::default(), all);
+                prop_assert_eq!(hits(|all| in_segments(&text, |segment| find(segment, all))), naive.clone());
+                prop_assert_eq!(hits(|all| find(0..text.len(), all)), naive);
             }
         }
     }

@@ -3,7 +3,7 @@
 
 use super::{Scanner, Scratch};
 use crate::rules::{Rule, Trigger, Validator};
-use crate::scoring::{PathKind, is_unspaced};
+use crate::scoring::{self, PathKind, is_unspaced};
 use crate::validators::Verdict;
 
 /// Digits that a last digit can be changed to.
@@ -21,6 +21,35 @@ impl Scanner {
             prefilter.find(bytes, segment, &mut scratch.buffers, &mut scratch.hits);
             places.extend(scratch.hits.iter().map(|hit| hit.at));
         });
+    }
+}
+
+/// Rules that report nothing of some texts, whatever their regex matches there.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Silent(Vec<bool>);
+
+impl Silent {
+    pub(super) fn has(&self, rule: u32) -> bool {
+        self.0.get(rule as usize).is_some_and(|silent| *silent)
+    }
+}
+
+impl Scanner {
+    /// The rules that report no value without letters between `before` and `after`: they ask for a word near, which is
+    /// not there.
+    pub fn silent_between(&self, before: &[u8], after: &[u8]) -> Silent {
+        let text = [before, after].concat();
+        let is_silent = |rule: &Rule| {
+            let Some(context) = rule.context.as_ref().filter(|context| context.required) else {
+                return false;
+            };
+            let all_have_letters =
+                || context.words.iter().all(|word| word.chars().any(|letter| letter.is_alphabetic()));
+            scoring::NO_CONTEXT_MAX < self.judging_floor()
+                && all_have_letters()
+                && !scoring::has_context(&text, before.len()..before.len(), context)
+        };
+        Silent(self.rules.rules().iter().map(is_silent).collect())
     }
 }
 
@@ -82,7 +111,11 @@ impl Rule {
 mod tests {
     use std::sync::{Arc, LazyLock};
 
+    use domesday_model::Score;
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::Chunk;
     use crate::rules::RuleSet;
 
     static SCANNER: LazyLock<Scanner> = LazyLock::new(|| {
@@ -126,5 +159,49 @@ mod tests {
         check("date-of-birth", "dob", true);
         check("date-of-birth", "order date", false);
         check("us-social-security-number", "social security number", true);
+    }
+
+    static AT_MEDIUM: LazyLock<Scanner> =
+        LazyLock::new(|| Scanner::with_floor(Arc::clone(&SCANNER.rules), Score::MEDIUM));
+
+    /// The matches of a value behind a name, with and without asking the rules that are silent there.
+    fn both_ways(name: &str, value: &str) -> [Vec<super::super::Match>; 2] {
+        let (before, after) = (format!("\n{name}: "), b"\n");
+        let text = format!("{before}{value}\n");
+        let chunk = Chunk::whole(text.as_bytes(), b"");
+        let silent = AT_MEDIUM.silent_between(before.as_bytes(), after);
+        let (mut all, mut few) = (Vec::new(), Vec::new());
+        AT_MEDIUM.scan(&chunk, &mut Scratch::new(), &mut all);
+        AT_MEDIUM.scan_without(&chunk, &silent, &mut Scratch::new(), &mut few);
+        [all, few]
+    }
+
+    #[test]
+    fn rules_that_miss_their_words_are_silent_and_others_are_not() {
+        let silent = |name: &str, id: &str| {
+            let silent = AT_MEDIUM.silent_between(format!("\n{name}: ").as_bytes(), b"\n");
+            silent.has(SCANNER.rules().rules().iter().position(|rule| *rule.id == *id).unwrap() as u32)
+        };
+        assert!(silent("amount", "hu-tax-number") && !silent("adoszam", "hu-tax-number"));
+        assert!(!silent("amount", "email-address"), "it needs no word");
+        assert!(
+            !SCANNER.silent_between(b"amount: ", b"\n").0.contains(&true),
+            "without a floor all may be told"
+        );
+        let [all, few] = both_ways("Adoszam", "38495331-1-42");
+        assert_eq!(all, few);
+        assert_eq!(all.len(), 1);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn who_is_silent_need_not_be_asked(
+            name in prop::sample::select(&["Amount", "Phone number", "Tax id", "Bsn", "Card number", "Order no", "Ssn", "X"][..]),
+            value in "[0-9]{7,17}|[0-9]{2,4}([ ./-][0-9]{2,5}){1,4}|\\+[0-9]{2} [0-9]{2,3} [0-9]{5,8}",
+        ) {
+            let [all, few] = both_ways(name, &value);
+            prop_assert_eq!(all, few);
+        }
     }
 }

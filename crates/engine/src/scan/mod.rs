@@ -24,6 +24,7 @@ use explain::Watch;
 use hits::HitGroups;
 use resolve::Kind;
 
+pub use cell::Silent;
 pub use explain::{Explained, Verdict};
 
 /// Bytes of a chunk whose triggers are gathered before they are confirmed, so that the hits of a hostile
@@ -198,12 +199,23 @@ impl Scanner {
 
     /// Adds the matches whose value starts in `chunk.accept` to `out`, in order of their spans.
     pub fn scan(&self, chunk: &Chunk<'_>, scratch: &mut Scratch, out: &mut Vec<Match>) {
+        self.scan_without(chunk, &Silent::default(), scratch, out);
+    }
+
+    /// The same, without asking rules that are known to report nothing of this text.
+    pub fn scan_without(
+        &self,
+        chunk: &Chunk<'_>,
+        silent: &Silent,
+        scratch: &mut Scratch,
+        out: &mut Vec<Match>,
+    ) {
         let accept = self.begin(chunk, scratch);
         if self.rules.allows().path(chunk.path) {
             return;
         }
         self.match_path(chunk, &accept, out);
-        let matches = self.matches(chunk, &accept, 0, scratch, &mut ());
+        let matches = self.matches(chunk, &accept, 0, silent, scratch, &mut ());
         let reported =
             |found: &Match| found.score >= self.floor && !found.allowed && accept.contains(&found.span.start);
         out.extend(matches.into_iter().filter(reported));
@@ -215,7 +227,7 @@ impl Scanner {
         let accept = self.begin(chunk, scratch);
         let (mut found, mut dropped) = (Vec::new(), Vec::new());
         self.match_path(chunk, &accept, &mut found);
-        found.append(&mut self.matches(chunk, &accept, 0, scratch, &mut dropped));
+        found.append(&mut self.matches(chunk, &accept, 0, &Silent::default(), scratch, &mut dropped));
         let mut all = explain::all(dropped, found);
         all.retain(|told| accept.contains(&told.found.span.start));
         all
@@ -252,6 +264,7 @@ impl Scanner {
         chunk: &Chunk<'_>,
         accept: &Range<usize>,
         depth: usize,
+        silent: &Silent,
         scratch: &mut Scratch,
         watch: &mut W,
     ) -> Vec<Match> {
@@ -268,6 +281,9 @@ impl Scanner {
                 let index = hits[0].rule;
                 if index == DECODE {
                     encoded.extend(hits.iter().map(|hit| hit.at));
+                    return;
+                }
+                if silent.has(index) {
                     return;
                 }
                 let rule = &self.rules.rules()[index as usize];
@@ -313,7 +329,9 @@ impl Scanner {
     ) {
         let inner = Chunk::whole(&layer.text, chunk.path);
         let mut dropped = W::default();
-        let found = self.matches(&inner, &(0..layer.text.len()), depth + 1, scratch, &mut dropped);
+        // What is decoded has words of its own.
+        let (accept, silent) = (0..layer.text.len(), Silent::default());
+        let found = self.matches(&inner, &accept, depth + 1, &silent, scratch, &mut dropped);
         let is_own = |found: &Match| found.span.start >= layer.start;
         for found in found.into_iter().filter(is_own) {
             let mut found = outward(found, layer);

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use domesday_model::{Category, Score};
 
-use crate::rules::{Rule, Validator};
+use crate::rules::{Context, Rule, Validator};
 use crate::validators::Verdict;
 
 pub use context::Starts;
@@ -43,7 +43,7 @@ const SAMPLE_FILE_PENALTY: i32 = 10;
 /// The highest score of a rule whose matches are everywhere in source code, there.
 const CODE_CAP: Score = Score(40);
 /// The highest score of a rule that requires context words and has none near.
-const NO_CONTEXT_CAP: i32 = 40;
+pub const NO_CONTEXT_MAX: Score = Score(40);
 
 /// What speaks for or against a match.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -150,6 +150,11 @@ impl fmt::Display for Evidences {
     }
 }
 
+/// Whether one of the words stands near the value at `span`.
+pub fn has_context(bytes: &[u8], span: Range<usize>, context: &Context) -> bool {
+    context::find(bytes, span, context).is_some()
+}
+
 /// The highest score that any value can have in an object of that kind.
 pub fn highest(rule: &Rule, path: PathKind) -> Score {
     let checks =
@@ -215,8 +220,9 @@ pub fn judge(
                 reasons.add(Evidence::Keyword(word), i32::from(context.boost));
             }
             None if context.required => {
-                cap = cap.min(NO_CONTEXT_CAP);
-                reasons.push(Evidence::NoKeyword, Weight::Caps(NO_CONTEXT_CAP));
+                let most = i32::from(NO_CONTEXT_MAX.0);
+                cap = cap.min(most);
+                reasons.push(Evidence::NoKeyword, Weight::Caps(most));
             }
             None => {}
         }
