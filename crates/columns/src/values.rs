@@ -82,8 +82,12 @@ impl ColumnValues {
     }
 
     fn clear(&mut self) {
-        self.bytes.clear();
-        self.cells.clear();
+        self.truncate(0);
+    }
+
+    fn truncate(&mut self, rows: usize) {
+        self.cells.truncate(rows);
+        self.bytes.truncate(self.cells.last().map_or(0, |(end, _)| *end as usize));
     }
 }
 
@@ -118,11 +122,28 @@ impl RowBatch {
     pub fn clear(&mut self) {
         self.columns.iter_mut().for_each(ColumnValues::clear);
     }
+
+    /// Drops the values of a row that was not put whole.
+    pub fn keep_whole_rows(&mut self) {
+        let rows = self.columns.iter().map(ColumnValues::len).min().unwrap_or(0);
+        self.columns.iter_mut().for_each(|column| column.truncate(rows));
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_row_that_was_begun_is_dropped_and_those_before_it_stay() {
+        let mut batch = RowBatch::new(2);
+        for (column, values) in [["a", "b", "c"].as_slice(), &["1", "2"]].into_iter().enumerate() {
+            values.iter().for_each(|value| batch.columns[column].push(value.as_bytes()));
+        }
+        batch.keep_whole_rows();
+        assert_eq!(batch.columns[0].bytes(), b" a\n b\n");
+        assert_eq!((batch.rows(), batch.columns[1].len()), (2, 2));
+    }
 
     #[test]
     fn values_come_back_as_they_were_put() {

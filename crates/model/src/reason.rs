@@ -40,7 +40,7 @@ macro_rules! reasons {
 }
 
 reasons! {
-    /// excluded by --exclude, a .domesdayignore file or the data source's patterns
+    /// excluded by --exclude, a .domesdayignore file or the data source
     Excluded = "excluded", Skipped;
     /// larger than --max-file-size
     TooLarge = "too_large", Skipped;

@@ -193,7 +193,7 @@ findings  3 in 2 objects
 objects   1,204 of 1,210 done, 33 nested in them, 87 containers listed
 bytes     12.4 MiB in 1.5 s, 8.3 MiB/s
 skipped   12
-      10  excluded by --exclude, a .domesdayignore file or the data source's patterns
+      10  excluded by --exclude, a .domesdayignore file or the data source
        2  a symbolic link, recorded and not followed
 partial   1
        1  an encrypted archive entry

@@ -121,9 +121,9 @@ impl RowSink {
 
     /// Ends the rows, well or not.
     pub(super) async fn end(mut self, outcome: Result<(), ObjectError>) {
-        if outcome.is_ok() {
-            self.hand_over().await;
-        }
+        // What was read before an error is scanned.
+        self.batch.keep_whole_rows();
+        self.hand_over().await;
         // Nobody listens any more: nobody needs to know.
         let _ = self.sender.send(outcome.map(|()| None));
     }
