@@ -7,6 +7,7 @@
 
 pub mod fleet;
 pub mod http;
+mod keeper;
 pub mod mariadb;
 pub mod postgres;
 pub mod proxy;

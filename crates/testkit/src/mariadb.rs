@@ -1,22 +1,20 @@
 //! A MariaDB server of the test's own: new data in a temporary folder, on a Unix socket and a free loopback
 //! port.
 //!
-//! A shell is its keeper, as PostgreSQL's is in [`crate::postgres`]: it makes the data, starts the server, does
-//! what its standard input says, and stops the server and removes the folder when that ends. So the server ends
-//! with whoever holds it, also when that is a static, and also when the test process is killed. The package's own
-//! service is neither needed nor touched, and no file of the machine's configuration is read.
+//! It ends with whoever holds it: see [`crate::keeper`]. The package's own service is neither needed nor touched, and
+//! no file of the machine's configuration is read.
 
+use std::ffi::OsString;
 use std::fmt::Write as _;
-use std::io::{BufRead, BufReader, Write as _};
+use std::io::Write as _;
 use std::net::TcpListener;
-use std::os::unix::fs::chown;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
 
-use crate::postgres::{Certificates, UNPRIVILEGED, give};
+use crate::keeper::Keeper;
+use crate::postgres::{Certificates, give};
 
 /// Where packages put the server, beside the path: a user's path often lacks it.
 const INSTALLED: &str = "/usr/sbin";
@@ -56,11 +54,8 @@ rm -rf "$folder"
 /// A running server; it stops when this is dropped, or with the process. What it answered outlives
 /// [`Server::kill`], though not the machine.
 pub struct Server {
-    folder: PathBuf,
     port: u16,
-    keeper: Child,
-    /// What the keeper answers, a line for each order.
-    answers: Mutex<BufReader<ChildStdout>>,
+    keeper: Keeper,
     databases: AtomicU32,
 }
 
@@ -99,49 +94,24 @@ impl Server {
             }
             write!(options, " --ssl-cert={at}/server.crt --ssl-key={at}/server.key").unwrap();
         }
-        let mut command = Command::new("sh");
-        command.args(["-c", KEEPER, "sh"]).arg(program).arg(&folder).args(options.split_whitespace());
-        command.current_dir(&folder).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        if rustix::process::geteuid().is_root() {
-            chown(&folder, Some(UNPRIVILEGED), Some(UNPRIVILEGED)).unwrap();
-            command.uid(UNPRIVILEGED).gid(UNPRIVILEGED);
-        }
-        let mut keeper = command.spawn().unwrap();
-        let answers = Mutex::new(BufReader::new(keeper.stdout.take().expect("its output is piped")));
-        let server = Server { folder, port, keeper, answers, databases: AtomicU32::new(0) };
-        if server.has_done() {
-            return Some(server);
-        }
-        eprintln!("MariaDB did not start:\n{}", server.log());
-        None
+        let options = options.split_whitespace().map(OsString::from);
+        let keeper = Keeper::start(KEEPER, program, folder, options)?;
+        Some(Server { port, keeper, databases: AtomicU32::new(0) })
     }
 
     /// Stops it at once, as a crash does: connections break off, and nothing is written down any more.
     pub fn kill(&self) {
-        self.order("kill");
+        self.keeper.order("kill");
     }
 
     /// Starts it again on the same port, with what it had; it recovers first.
     pub fn start_again(&self) {
-        self.order("start");
-    }
-
-    fn order(&self, order: &str) {
-        let mut orders = self.keeper.stdin.as_ref().expect("its input is piped");
-        writeln!(orders, "{order}").unwrap();
-        assert!(self.has_done(), "the server does not obey `{order}`:\n{}", self.log());
-    }
-
-    /// Waits for the keeper's answer, which itself waits a minute at most.
-    fn has_done(&self) -> bool {
-        let mut answer = String::new();
-        self.answers.lock().unwrap_or_else(PoisonError::into_inner).read_line(&mut answer).unwrap();
-        answer.trim() == "done"
+        self.keeper.order("start");
     }
 
     /// What the server says of itself.
     pub fn log(&self) -> String {
-        std::fs::read_to_string(self.folder.join("log")).unwrap_or_default()
+        self.keeper.log()
     }
 
     pub fn port(&self) -> u16 {
@@ -150,7 +120,7 @@ impl Server {
 
     /// The folder with its Unix socket.
     pub fn folder(&self) -> &Path {
-        &self.folder
+        self.keeper.folder()
     }
 
     /// A new, empty database; its name.
@@ -168,7 +138,7 @@ impl Server {
     /// The same, for when the server may be gone.
     pub fn try_sql(&self, database: &str, sql: &str) -> Result<String, String> {
         let mut command = Command::new("mariadb");
-        command.arg("--no-defaults").arg(format!("--socket={}/socket", self.folder.display()));
+        command.arg("--no-defaults").arg(format!("--socket={}/socket", self.keeper.folder().display()));
         command.args(["--user", USER, "--batch", "--skip-column-names", "--default-character-set=utf8mb4"]);
         command.args(["--database", database]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -183,14 +153,6 @@ impl Server {
             return Err(format!("mariadb: {}", String::from_utf8_lossy(&output.stderr)));
         }
         Ok(String::from_utf8_lossy(&output.stdout).trim_end_matches('\n').to_owned())
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        drop(self.keeper.stdin.take());
-        // The keeper stops the server and removes the folder; nothing is left to tell of.
-        let _ = self.keeper.wait();
     }
 }
 

@@ -1,26 +1,23 @@
 //! A PostgreSQL server of the test's own: a new cluster in a temporary folder, on a Unix socket and a free
 //! loopback port.
 //!
-//! A shell is its keeper. It makes the cluster, starts the server, does what its standard input says, and
-//! waits for that to end; then it stops the server it started and removes the folder. So the server ends with
-//! whoever holds it, also when that is a static, and also when the test process is killed.
+//! It ends with whoever holds it: see [`crate::keeper`].
 
+use std::ffi::OsString;
 use std::fmt::Write as _;
-use std::io::{BufRead, BufReader, Write as _};
 use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt, chown};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+
+use crate::keeper::{Keeper, UNPRIVILEGED};
 
 /// Where packages put the server's programs, by version.
 const INSTALLED: &str = "/usr/lib/postgresql";
 /// The oldest version the store supports.
 const OLDEST: u32 = 15;
-/// `nobody` on the systems this runs on: the server refuses to be the superuser's.
-pub(crate) const UNPRIVILEGED: u32 = 65_534;
 /// Another process may take a port between finding it free and using it.
 const START_ATTEMPTS: u32 = 3;
 /// The superuser of every cluster; it needs no password.
@@ -76,11 +73,8 @@ pub struct Settings<'a> {
 /// A running server; it stops when this is dropped, or with the process.
 pub struct Server {
     programs: PathBuf,
-    folder: PathBuf,
     port: u16,
-    keeper: Child,
-    /// What the keeper answers, a line for each order.
-    answers: Mutex<BufReader<ChildStdout>>,
+    keeper: Keeper,
     databases: AtomicU32,
 }
 
@@ -132,50 +126,23 @@ impl Server {
             write!(options, " -c ssl=on -c ssl_cert_file={at}/server.crt -c ssl_key_file={at}/server.key")
                 .unwrap();
         }
-        let mut command = Command::new("sh");
-        command.args(["-c", KEEPER, "sh"]).arg(programs).arg(&folder).arg(&options);
-        command.current_dir(&folder).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        if rustix::process::geteuid().is_root() {
-            chown(&folder, Some(UNPRIVILEGED), Some(UNPRIVILEGED)).unwrap();
-            command.uid(UNPRIVILEGED).gid(UNPRIVILEGED);
-        }
-        let mut keeper = command.spawn().unwrap();
-        let answers = Mutex::new(BufReader::new(keeper.stdout.take().expect("its output is piped")));
-        let databases = AtomicU32::new(0);
-        let server = Server { programs: programs.to_owned(), folder, port, keeper, answers, databases };
-        if server.has_done() {
-            return Some(server);
-        }
-        eprintln!("PostgreSQL did not start:\n{}", server.log());
-        None
+        let keeper = Keeper::start(KEEPER, programs, folder, [OsString::from(options)])?;
+        Some(Server { programs: programs.to_owned(), port, keeper, databases: AtomicU32::new(0) })
     }
 
     /// Stops it at once, as a crash does: connections break off, and nothing is written down any more.
     pub fn stop_immediately(&self) {
-        self.order("immediate");
+        self.keeper.order("immediate");
     }
 
     /// Starts it again on the same port, with what it had; it recovers first.
     pub fn start_again(&self) {
-        self.order("start");
-    }
-
-    fn order(&self, order: &str) {
-        let mut orders = self.keeper.stdin.as_ref().expect("its input is piped");
-        writeln!(orders, "{order}").unwrap();
-        assert!(self.has_done(), "the server does not obey `{order}`:\n{}", self.log());
-    }
-
-    /// Waits for the keeper's answer, which itself waits a minute at most.
-    fn has_done(&self) -> bool {
-        let mut answer = String::new();
-        self.answers.lock().unwrap_or_else(PoisonError::into_inner).read_line(&mut answer).unwrap();
-        answer.trim() == "done"
+        self.keeper.order("start");
     }
 
     /// What the server says of itself.
     pub fn log(&self) -> String {
-        std::fs::read_to_string(self.folder.join("log")).unwrap_or_default()
+        self.keeper.log()
     }
 
     /// Where a database of this server is, over loopback.
@@ -189,7 +156,7 @@ impl Server {
 
     /// The folder with its Unix socket.
     pub fn folder(&self) -> &Path {
-        &self.folder
+        self.keeper.folder()
     }
 
     /// A new, empty database; its URL.
@@ -217,7 +184,7 @@ impl Server {
     /// One of the server's client programs, told where the server is.
     pub fn client(&self, program: &str) -> Command {
         let mut command = Command::new(self.programs.join(program));
-        command.args(["-h".as_ref(), self.folder.as_os_str()]).args([
+        command.args(["-h".as_ref(), self.keeper.folder().as_os_str()]).args([
             "-p",
             &self.port.to_string(),
             "-U",
@@ -234,14 +201,6 @@ impl Server {
             return Err(format!("{program} {arguments:?}: {errors}"));
         }
         Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        drop(self.keeper.stdin.take());
-        // The keeper stops the server and removes the folder; nothing is left to tell of.
-        let _ = self.keeper.wait();
     }
 }
 

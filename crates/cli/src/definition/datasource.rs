@@ -5,10 +5,8 @@ use std::sync::Arc;
 use anyhow::{Context, Result, anyhow, bail};
 use domesday_connector::credentials::{CredentialReference, reference_forms};
 use domesday_connector::{Connector, ConnectorError, Registry, Surroundings, Trial};
-use domesday_connectors::databases::mysql::MysqlFactory;
-use domesday_connectors::databases::postgres::PostgresFactory;
 use domesday_connectors::databases::sqlite::SqliteFactory;
-use domesday_connectors::databases::sqlserver::SqlServerFactory;
+use domesday_connectors::databases::{mysql, postgres, sqlserver};
 use domesday_connectors::filesystem::FilesystemFactory;
 use domesday_connectors::git::GitFactory;
 use domesday_connectors::github::GithubFactory;
@@ -32,9 +30,9 @@ pub fn registry() -> Registry {
         .with(ObjectsFactory(Kind::S3))
         .with(ObjectsFactory(Kind::Gcs))
         .with(ObjectsFactory(Kind::Azure))
-        .with(PostgresFactory)
-        .with(MysqlFactory)
-        .with(SqlServerFactory)
+        .with(postgres::FACTORY)
+        .with(mysql::FACTORY)
+        .with(sqlserver::FACTORY)
         .with(SqliteFactory)
         .with(UrlFactory);
     #[cfg(feature = "failpoints")]

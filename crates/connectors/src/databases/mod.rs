@@ -11,6 +11,7 @@ mod config;
 mod conformance;
 mod connector;
 mod dialect;
+mod factory;
 mod limits;
 mod listing;
 mod login;
@@ -27,3 +28,4 @@ mod tls;
 
 pub use address::{BadAddress, parse_address};
 pub use config::{DatabaseConfig, Mode, TlsMode};
+pub use factory::ServerFactory;

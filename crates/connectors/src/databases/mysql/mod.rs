@@ -17,12 +17,12 @@ mod tls;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use domesday_connector::{Connector, ConnectorError, ConnectorFactory, Surroundings};
+use domesday_connector::{ConnectorError, Surroundings};
 use domesday_model::{Reason, TableShape};
 
 use super::config::DatabaseConfig;
-use super::connector::DatabaseConnector;
 use super::dialect::{Dialect, Found, FoundTable, Levels, RowKey, Session, TableName, Which};
+use super::factory::ServerFactory;
 use super::login::Login;
 use super::rows::RowSink;
 use column::Column;
@@ -34,23 +34,8 @@ use session::Connection;
 pub const KIND: &str = "mysql";
 
 /// Makes connectors to MySQL and MariaDB servers.
-pub struct MysqlFactory;
-
-impl ConnectorFactory for MysqlFactory {
-    fn kind(&self) -> &'static str {
-        KIND
-    }
-
-    fn create(
-        &self,
-        configuration: &serde_json::Value,
-        surroundings: &Surroundings,
-    ) -> Result<Arc<dyn Connector>, ConnectorError> {
-        let config = DatabaseConfig::parse(KIND, configuration)?;
-        let dialect = Mysql { config: config.clone(), surroundings: surroundings.clone() };
-        Ok(Arc::new(DatabaseConnector::new(Arc::new(dialect), config)))
-    }
-}
+pub const FACTORY: ServerFactory =
+    ServerFactory::new(KIND, |config, surroundings| Arc::new(Mysql { config, surroundings }));
 
 struct Mysql {
     config: DatabaseConfig,

@@ -17,15 +17,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use domesday_connector::{Connector, ConnectorError, ConnectorFactory, Surroundings};
+use domesday_connector::{ConnectorError, Surroundings};
 use domesday_tls::postgres::Tls;
 use tokio_postgres::config::SslMode;
 
 use self::error::meaning;
 use self::session::PostgresSession;
 use super::config::{DatabaseConfig, TlsMode};
-use super::connector::DatabaseConnector;
 use super::dialect::{Dialect, Levels, Session};
+use super::factory::ServerFactory;
 use super::login::Login;
 use super::tls::client_config;
 
@@ -39,23 +39,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 const KEEPALIVE: Duration = Duration::from_secs(60);
 
 /// Makes connectors to PostgreSQL.
-pub struct PostgresFactory;
-
-impl ConnectorFactory for PostgresFactory {
-    fn kind(&self) -> &'static str {
-        KIND
-    }
-
-    fn create(
-        &self,
-        configuration: &serde_json::Value,
-        surroundings: &Surroundings,
-    ) -> Result<Arc<dyn Connector>, ConnectorError> {
-        let config = DatabaseConfig::parse(KIND, configuration)?;
-        let dialect = Postgres { config: config.clone(), surroundings: surroundings.clone() };
-        Ok(Arc::new(DatabaseConnector::new(Arc::new(dialect), config)))
-    }
-}
+pub const FACTORY: ServerFactory =
+    ServerFactory::new(KIND, |config, surroundings| Arc::new(Postgres { config, surroundings }));
 
 struct Postgres {
     config: DatabaseConfig,

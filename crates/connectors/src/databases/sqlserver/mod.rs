@@ -17,14 +17,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use domesday_connector::{Connector, ConnectorError, ConnectorFactory, Surroundings};
+use domesday_connector::{ConnectorError, Surroundings};
 use domesday_model::Reason;
 use tiberius::{AuthMethod, Client, Config};
 use tokio_util::compat::TokioAsyncWriteCompatExt;
 
 use super::config::{DatabaseConfig, TlsMode};
-use super::connector::DatabaseConnector;
 use super::dialect::{Dialect, Levels, Session};
+use super::factory::ServerFactory;
 use super::login::Login;
 use super::tls::client_config_of;
 use session::SqlServerSession;
@@ -40,24 +40,9 @@ const PACKET: u32 = 8_000;
 /// How often a server may send us on to another, as those of a cluster do.
 const REDIRECTS_MAX: usize = 2;
 
-/// Makes connectors for SQL Server.
-pub struct SqlServerFactory;
-
-impl ConnectorFactory for SqlServerFactory {
-    fn kind(&self) -> &'static str {
-        KIND
-    }
-
-    fn create(
-        &self,
-        configuration: &serde_json::Value,
-        surroundings: &Surroundings,
-    ) -> Result<Arc<dyn Connector>, ConnectorError> {
-        let config = DatabaseConfig::parse(KIND, configuration)?;
-        let dialect = SqlServer { config: config.clone(), surroundings: surroundings.clone() };
-        Ok(Arc::new(DatabaseConnector::new(Arc::new(dialect), config)))
-    }
-}
+/// Makes connectors to SQL Server.
+pub const FACTORY: ServerFactory =
+    ServerFactory::new(KIND, |config, surroundings| Arc::new(SqlServer { config, surroundings }));
 
 struct SqlServer {
     config: DatabaseConfig,

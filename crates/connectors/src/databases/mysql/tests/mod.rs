@@ -16,7 +16,7 @@ use domesday_scheduler::{ObjectError, RowBatch};
 use domesday_testkit::mariadb::{Server, USER};
 use serde_json::{Value, json};
 
-use super::MysqlFactory;
+use super::FACTORY;
 use crate::databases::name;
 
 /// Rows as they were read: texts, or nothing.
@@ -41,7 +41,7 @@ fn connector_at(port: u16, fields: Value) -> Arc<dyn Connector> {
             configuration[field] = value;
         }
     }
-    MysqlFactory.create(&configuration, &surroundings).unwrap()
+    FACTORY.create(&configuration, &surroundings).unwrap()
 }
 
 fn wait<T>(future: impl Future<Output = T>) -> T {

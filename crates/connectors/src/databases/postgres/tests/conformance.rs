@@ -67,7 +67,7 @@ impl Tables {
             "databases": [self.fixture.database], "mode": "full", "part_rows": PART_ROWS,
         });
         merge(&mut configuration, fields);
-        let connector = PostgresFactory.create(&configuration, surroundings).unwrap();
+        let connector = FACTORY.create(&configuration, surroundings).unwrap();
         Arc::new(AsFiles { connector, book: Arc::clone(&self.book) })
     }
 }

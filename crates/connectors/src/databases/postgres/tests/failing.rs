@@ -126,7 +126,7 @@ async fn passwords_are_proved_in_every_way_the_server_asks_for() {
         let surroundings = Surroundings { credentials, credential, ..Surroundings::default() };
         let mut configuration = json!({ "host": "localhost", "port": server.port(), "tls": "require" });
         merge(&mut configuration, fields);
-        PostgresFactory.create(&configuration, &surroundings).unwrap()
+        FACTORY.create(&configuration, &surroundings).unwrap()
     };
     for user in ["scram", "md5", "clear"] {
         let named = format!("{user}:hunter2");
@@ -144,7 +144,7 @@ async fn who_is_not_let_in_is_told_so_without_the_secret() {
     let connector = connector(server, json!({ "user": "no_such_user" }));
     let error = connector.test().await.unwrap_err();
     assert!(matches!(error, ConnectorError::Denied { .. }), "{error}");
-    let nobody = PostgresFactory.create(&json!({ "port": server.port() }), &Surroundings::default()).unwrap();
+    let nobody = FACTORY.create(&json!({ "port": server.port() }), &Surroundings::default()).unwrap();
     assert!(nobody.test().await.unwrap_err().to_string().contains("field `user`"));
 }
 

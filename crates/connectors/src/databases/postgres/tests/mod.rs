@@ -15,7 +15,7 @@ use domesday_scheduler::{ObjectError, RowBatch};
 use domesday_testkit::postgres::Server;
 use serde_json::{Value, json};
 
-use super::PostgresFactory;
+use super::FACTORY;
 use crate::databases::name;
 
 /// A database of a server, and how it is scanned.
@@ -82,7 +82,7 @@ fn connector(server: &Server, fields: Value) -> Arc<dyn Connector> {
     let mut configuration =
         json!({ "host": "localhost", "port": server.port(), "user": "postgres", "tls": "disable" });
     merge(&mut configuration, fields);
-    PostgresFactory.create(&configuration, &Surroundings::default()).unwrap()
+    FACTORY.create(&configuration, &Surroundings::default()).unwrap()
 }
 
 fn request(key: ObjectKey, record: &UnitRecord) -> Request {

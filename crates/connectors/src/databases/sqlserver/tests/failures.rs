@@ -39,7 +39,7 @@ async fn a_wrong_password_is_refused_and_never_told() {
 async fn a_missing_user_or_password_is_said_before_anything_is_sent() {
     let site = Site::new(Vec::new());
     let configuration = json!({ "host": "localhost", "port": site.server.port() });
-    let connector = SqlServerFactory.create(&configuration, &Surroundings::default()).unwrap();
+    let connector = FACTORY.create(&configuration, &Surroundings::default()).unwrap();
     let told = connector.test().await.unwrap_err().to_string();
     assert!(told.contains("field `user`"), "{told}");
     assert_eq!(site.server.logins(), []);

@@ -18,7 +18,7 @@ use domesday_testkit::tds::{PASSWORD, TdsServer, Type, USER, Value};
 use serde_json::json;
 use tempfile::NamedTempFile;
 
-use super::SqlServerFactory;
+use super::FACTORY;
 
 /// A server, and connectors for it.
 struct Site {
@@ -46,7 +46,7 @@ impl Site {
         }
         let reference = format!("file:{}", secret.path().display());
         let surroundings = Surroundings::default().for_source(Some(&reference)).unwrap();
-        SqlServerFactory.create(&configuration, &surroundings).unwrap()
+        FACTORY.create(&configuration, &surroundings).unwrap()
     }
 
     /// Statements that read tables.

@@ -100,7 +100,7 @@ async fn what_is_no_sql_server_is_told_apart() {
     let reference = format!("file:{}", file.path().display());
     let surroundings = Surroundings::default().for_source(Some(&reference)).unwrap();
     let configuration = json!({ "host": "127.0.0.1", "port": port, "user": USER });
-    let connector = SqlServerFactory.create(&configuration, &surroundings).unwrap();
+    let connector = FACTORY.create(&configuration, &surroundings).unwrap();
     let told = connector.test().await.unwrap_err().to_string();
     assert!(told.contains("no SQL Server answers"), "{told}");
     answering.join().unwrap();
