@@ -38,6 +38,7 @@ start() {
     done
     return 1
 }
+mkdir "$folder/tmp"
 mariadb-install-db --no-defaults --datadir="$folder/data" --auth-root-authentication-method=normal \
     --skip-test-db --skip-name-resolve --innodb-flush-method=fsync >"$folder/log" 2>&1 </dev/null &&
     start "$@" && echo done || echo failed
@@ -81,8 +82,9 @@ impl Server {
         let folder = tempfile::Builder::new().prefix("domesday-maria-").tempdir().unwrap().keep();
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let at = folder.display();
+        // A server that starts deletes the temporary tables in its folder, whoever's they are.
         let mut options = format!(
-            "--socket={at}/socket --pid-file={at}/pid --port={port} --bind-address=127.0.0.1 \
+            "--socket={at}/socket --pid-file={at}/pid --tmpdir={at}/tmp --port={port} --bind-address=127.0.0.1 \
              --skip-name-resolve --skip-log-bin --performance-schema=ON --max-connections=200 \
              --max-allowed-packet=64M --plugin-load-add=auth_ed25519 \
              --innodb-flush-log-at-trx-commit=2 --innodb-flush-method=fsync"
