@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::crash::source;
 use crate::workspace::{cargo, root};
-use crate::{chaos, crash, tidy};
+use crate::{chaos, crash, instructions, tidy};
 
 /// Kills of the short crash run: enough to pass through every phase, and done in about a minute.
 const SHORT_RUN_KILLS: u64 = 15;
@@ -27,6 +27,8 @@ pub fn test() -> Result<()> {
     step("servers", install_servers)?;
     step("clients", install_clients)?;
     step("tests", || command(&["test", "--workspace"]))?;
+    step("valgrind", install_valgrind)?;
+    step("instructions", || instructions::run(false))?;
     step("loom models", loom)?;
     step("crash run", || {
         crash::run(&crash::Options { kills: SHORT_RUN_KILLS, ..crash::Options::default() })
@@ -90,6 +92,20 @@ fn install_clients() -> Result<()> {
     run_command(Command::new("apt-get").args(["update", "--quiet"]))?;
     run_command(&mut install)
         .context("install FreeTDS by hand (packages `freetds-bin` and `python3-venv`), or run this as root")
+}
+
+/// What counts instructions.
+const VALGRIND: &str = "/usr/bin/valgrind";
+
+fn install_valgrind() -> Result<()> {
+    if Path::new(VALGRIND).exists() {
+        println!("Valgrind is installed");
+        return Ok(());
+    }
+    let mut install = Command::new("apt-get");
+    install.args(["install", "--yes", "--quiet", "valgrind"]).env("DEBIAN_FRONTEND", "noninteractive");
+    run_command(Command::new("apt-get").args(["update", "--quiet"]))?;
+    run_command(&mut install).context("install Valgrind by hand (package `valgrind`), or run this as root")
 }
 
 fn step(name: &str, run: impl FnOnce() -> Result<()>) -> Result<()> {

@@ -7,6 +7,7 @@ mod chaos;
 mod ci;
 mod crash;
 mod eval;
+mod instructions;
 mod tidy;
 mod workspace;
 
@@ -24,13 +25,12 @@ Commands:
   crash --kills <N> --seed <S> [--files <F>] [--source <KIND>]
                                                kill scans again and again, and prove that nothing is lost
   chaos --minutes <M> --seed <S>               disturb a fleet in every way, and prove the same of it
-  bench fleet [store] [scan] [distance] [--tree <PATH>]
-                                               how fast a fleet is, and what it writes
+  bench [<NAME>]... [--tree <PATH>] [--rounds <N>] [--gib <N>] [--millions <N>] [--rows <N>] [--part <PART>]...
+        [--search <SECONDS>] [--seed <S>]      all benchmarks, or some, into bench/results.md
+  instructions [--bless]                       count the engine's instructions, and compare them with what was
   eval [--data <DIR>] [--tree <PATH> [--exclude <GLOB>]...] [--json <FILE>] [--misses] [--given-only]
        [--columns <FILE>]... [--columns-only]
                                                how well detection detects, against the targets
-  bench listing                                what a listing of a million keys costs, killed on the way or not
-  bench databases [--rows <N>]                 how fast a table is read, beside a bare copy of it
 ";
 
 fn main() -> ExitCode {
@@ -56,9 +56,9 @@ fn run(arguments: &[String]) -> Result<()> {
         ("tidy", []) => tidy::run(),
         ("crash", options) => crash::run(&crash_options(options)?),
         ("chaos", options) => chaos::run(&chaos_options(options)?),
-        ("bench", [what, options @ ..]) if what == "fleet" => bench::run(&bench_options(options)?),
-        ("bench", [what]) if what == "listing" => bench::listing::run(),
-        ("bench", [what, options @ ..]) if what == "databases" => bench::databases::run(rows(options)?),
+        ("bench", options) => bench::run(bench::Options::parse(options)?),
+        ("instructions", []) => instructions::run(false),
+        ("instructions", [option]) if option == "--bless" => instructions::run(true),
         ("eval", options) => eval::run(&eval::Options::parse(options)?),
         ("help" | "-h" | "--help", _) => {
             print!("{HELP}");
@@ -107,27 +107,6 @@ fn chaos_options(arguments: &[String]) -> Result<chaos::Options> {
         }
     }
     Ok(options)
-}
-
-fn bench_options(arguments: &[String]) -> Result<bench::Options> {
-    let mut options = bench::Options::default();
-    let mut rest = arguments.iter();
-    while let Some(word) = rest.next() {
-        match word.as_str() {
-            "--tree" => options.tree = Some(rest.next().context("--tree needs a path")?.into()),
-            part if bench::PARTS.contains(&part) => options.only.push(word.clone()),
-            _ => bail!("bench fleet takes --tree <PATH> and some of {}", bench::PARTS.join(", ")),
-        }
-    }
-    Ok(options)
-}
-
-fn rows(arguments: &[String]) -> Result<u64> {
-    match numbers(arguments)?[..] {
-        [] => Ok(bench::databases::ROWS),
-        [("--rows", rows)] if rows > 0 => Ok(rows),
-        _ => bail!("bench databases takes --rows <N>"),
-    }
 }
 
 /// Options as pairs of a name and a number.

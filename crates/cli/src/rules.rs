@@ -2,7 +2,7 @@
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use anyhow::{Context, Result, anyhow, bail};
 use domesday_control::{ControlError, RuleCache};
@@ -128,15 +128,15 @@ pub async fn of_job(store: &dyn Store, master: MasterJobId) -> Result<RuleSet> {
 }
 
 /// What reports say of the rules.
-pub fn infos(rules: &RuleSet) -> Vec<RuleInfo> {
-    rules
-        .rules()
-        .iter()
-        .map(|rule| RuleInfo {
+pub fn infos(rules: &Arc<RuleSet>) -> Vec<RuleInfo> {
+    let info = |(index, rule): (usize, &Rule)| {
+        let all = Arc::clone(rules);
+        RuleInfo {
             id: rule.id.to_string(),
             description: rule.description.clone(),
             category: rule.category,
-            class: rule.class(),
-        })
-        .collect()
+            class: LazyLock::new(Box::new(move || all.rules()[index].class())),
+        }
+    };
+    rules.rules().iter().enumerate().map(info).collect()
 }

@@ -12,6 +12,11 @@ pub trait ReadAt: Send + Sync {
     /// Reads some bytes at `offset`; 0 exactly at or beyond the end.
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize>;
     fn size(&self) -> io::Result<u64>;
+
+    /// All bytes, if they lie in memory as they are.
+    fn in_memory(&self) -> Option<&[u8]> {
+        None
+    }
 }
 
 /// Bytes to look into.
@@ -44,6 +49,10 @@ impl ReadAt for [u8] {
 }
 
 impl ReadAt for Vec<u8> {
+    fn in_memory(&self) -> Option<&[u8]> {
+        Some(self)
+    }
+
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
         self.as_slice().read_at(buf, offset)
     }

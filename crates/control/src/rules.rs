@@ -27,9 +27,13 @@ struct Cached {
 }
 
 impl RuleCache {
-    /// A cache that has this set already, and need not read it back from the book.
-    pub fn with(rules: Arc<RuleSet>) -> RuleCache {
-        let cached = Cached { rules: [(rules.hash(), rules)].into(), ..Cached::default() };
+    /// A cache that has this scanner and its rules already, and need not read them back from the book.
+    pub fn with(scanner: Arc<Scanner>) -> RuleCache {
+        let hash = scanner.rules().hash();
+        let cached = Cached {
+            rules: [(hash, Arc::clone(scanner.rules()))].into(),
+            scanners: [((hash, scanner.floor()), scanner)].into(),
+        };
         RuleCache { cached: Mutex::new(cached), ..RuleCache::default() }
     }
 
@@ -37,7 +41,7 @@ impl RuleCache {
     pub fn text(rules: &RuleSet) -> String {
         let sources: Vec<[&str; 2]> =
             rules.sources().iter().map(|source| [source.name.as_str(), source.text.as_str()]).collect();
-        serde_json::json!(sources).to_string()
+        serde_json::to_string(&sources).expect("texts have a form in JSON")
     }
 
     /// A rule set as the book has it.

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use domesday_connector::{Registry, Surroundings};
-use domesday_engine::RuleSet;
+use domesday_engine::{RuleSet, Scanner};
 use domesday_model::{
     Command, DatasourceSpec, FingerprintKey, JobConfiguration, JobStatus, MasterJobId, ProcessId, Reason,
     ResumePolicy, ScanOptions,
@@ -169,7 +169,7 @@ impl Bench {
             profile: Profile { fingerprint_key: Some(FINGERPRINT_KEY.into()), ..Profile::default() },
             is_patient: true,
         };
-        let parts = self.parts(RuleCache::with(Arc::clone(&self.rules)));
+        let parts = self.parts(RuleCache::with(Arc::new(Scanner::new(Arc::clone(&self.rules)))));
         Worker::new(Book::shared(self.store()), self.new_id(), config, parts)
     }
 

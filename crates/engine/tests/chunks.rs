@@ -3,6 +3,7 @@
 use std::sync::{Arc, LazyLock};
 
 use domesday_engine::{Chunk, LOOKAHEAD, LOOKBEHIND, Match, RuleSet, Scanner, Scratch};
+use domesday_model::Score;
 use proptest::prelude::*;
 
 static SCANNER: LazyLock<Scanner> = LazyLock::new(|| {
@@ -99,4 +100,52 @@ fn every_rule_is_found_once_in_small_chunks() {
         let step = (text.len() / 64).max(1);
         assert_eq!(scan_in_chunks(&text, step, &mut scratch), whole, "{}", rule.id);
     }
+}
+
+/// What comes again and again is copied where the text is long enough, and searched in chunks that are not.
+#[test]
+fn texts_that_repeat_themselves_are_as_in_small_chunks() {
+    const SMALL: usize = 20_000;
+    let mut scratch = Scratch::new();
+    let examples: Vec<&str> = SCANNER.rules().rules().iter().map(|rule| &*rule.positive[0]).collect();
+    let (noise, tail) = (examples[..40].join("\n"), examples[40..80].join(" "));
+    let mut units: Vec<String> =
+        ["4111 1111 ", "key=", "%41%3d", "x@x.com ", "a"].map(str::to_owned).to_vec();
+    units.extend(examples.iter().step_by(150).map(|example| format!("{example}\n")));
+    units.push(examples[100..130].join("\n"));
+    for unit in units {
+        let text = [&noise, &unit.repeat(70_000 / unit.len()), &tail].map(|part| part.as_bytes()).concat();
+        let mut whole = Vec::new();
+        SCANNER.scan(&Chunk::whole(&text, b""), &mut scratch, &mut whole);
+        let chunked = scan_in_chunks(&text, SMALL, &mut scratch);
+        let differs = whole.iter().zip(&chunked).position(|(a, b)| a != b);
+        assert!(whole == chunked, "{unit:?}: {} and {} matches, {differs:?}", whole.len(), chunked.len());
+    }
+}
+
+/// Where triggers are dense, rules that need a word near are asked only where one is.
+#[test]
+fn dense_numbers_give_what_a_scan_without_a_floor_gives() {
+    let rules = RuleSet::builtin().unwrap_or_else(|errors| panic!("{errors}"));
+    let at_medium = Scanner::with_floor(Arc::new(rules), Score::MEDIUM);
+    let mut scratch = Scratch::new();
+    let mut found = 0;
+    let is_number = |example: &&String| example.bytes().filter(u8::is_ascii_digit).count() >= 7;
+    let examples = SCANNER.rules().rules().iter().flat_map(|rule| &rule.positive);
+    let all: Vec<&str> = examples.filter(is_number).map(String::as_str).collect();
+    for examples in all.chunks(16) {
+        // Each with its words, then numbers without any, so that some have words near and some have none.
+        let numbers = |example: &&str| {
+            let digits: String = example.chars().filter(char::is_ascii_digit).collect();
+            format!("{example}\n{}", format!("{digits} ").repeat(30))
+        };
+        let text: String = examples.iter().map(numbers).collect();
+        let (mut few, mut many) = (Vec::new(), Vec::new());
+        at_medium.scan(&Chunk::whole(text.as_bytes(), b""), &mut scratch, &mut few);
+        SCANNER.scan(&Chunk::whole(text.as_bytes(), b""), &mut Scratch::new(), &mut many);
+        many.retain(|found| found.score >= Score::MEDIUM);
+        assert!(few == many, "{} and {} matches from {:?}", few.len(), many.len(), examples[0]);
+        found += few.len();
+    }
+    assert!(found > 1000, "{found}");
 }

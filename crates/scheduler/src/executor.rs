@@ -108,7 +108,7 @@ impl WorkerCtx {
         }
     }
 
-    fn next_task(&mut self) -> Option<Task> {
+    pub(crate) fn next_task(&mut self) -> Option<Task> {
         self.turn = self.turn.wrapping_add(1);
         if self.turn.is_multiple_of(INJECTOR_TURN)
             && let Some(task) = self.find_injected()
@@ -118,7 +118,7 @@ impl WorkerCtx {
         self.local.pop().or_else(|| self.find_elsewhere())
     }
 
-    fn find_injected(&self) -> Option<Task> {
+    pub(crate) fn find_injected(&self) -> Option<Task> {
         retrying(|| self.shared.queue.injector.steal())
     }
 

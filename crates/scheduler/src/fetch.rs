@@ -142,6 +142,12 @@ impl WorkerCtx {
     /// Reads the beginning of an object, and sees from it what the object is.
     pub(crate) fn fetch_object(&mut self, obj: &ObjectRef, opened: OpenObject, pace: Pace) {
         let OpenObject { reader, random, size } = opened;
+        if let Some(bytes) = random.as_deref().and_then(ReadAt::in_memory)
+            && bytes.len() < self.shared().buffer_len
+            && self.scan_in_memory(obj, bytes)
+        {
+            return;
+        }
         let mut reader = SizedReader::new(reader, size);
         let mut buffer = self.take_buffer();
         let filled = self.timed(|| reader.fill(&mut buffer));
@@ -159,6 +165,17 @@ impl WorkerCtx {
             }
             None => self.fetch_text(obj, reader, buffer, filled, Vec::new(), pace),
         }
+    }
+
+    /// Scans an object where it lies, if it is text that need not be decoded.
+    fn scan_in_memory(&mut self, obj: &ObjectRef, bytes: &[u8]) -> bool {
+        let is_plain = Encoding::detect(&bytes[..bytes.len().min(HEAD_LEN)]) == (Encoding::Bytes, 0);
+        if bytes.is_empty() || !is_plain || format(bytes, &End::Reached, Some(&Whole(bytes))).is_some() {
+            return false;
+        }
+        let stream = ChunkStream::new(SizedReader::unbounded(std::io::empty()), Units::Bytes, 0);
+        self.scan_last(obj, stream, bytes, End::Reached);
+        true
     }
 
     /// Reads bytes that came out of a compressor around the whole object, or turned out to be no container.
@@ -233,24 +250,13 @@ impl WorkerCtx {
         filled: Filled,
         pace: Pace,
     ) -> Option<ChunkStream> {
-        let metrics = self.metrics();
-        metrics.fetch_sync_count.add(1);
-        metrics.bytes_fetched.add(filled.len as u64);
-        let last = !matches!(filled.end, End::NotYet);
-        let chunk = stream.cut(obj.name(), &buffer[..filled.len], last);
-        if last {
-            if filled.len > 0 {
-                self.scan_chunk(obj, &buffer, chunk);
-            }
-            if let Some(sampler) = stream.sampler {
-                self.finish_sample(obj, *sampler, matches!(filled.end, End::Reached));
-            }
+        if !matches!(filled.end, End::NotYet) {
+            self.scan_last(obj, stream, &buffer[..filled.len], filled.end);
             self.give_buffer(buffer);
-            if let End::Flawed(error) = filled.end {
-                obj.flaw(chunk.place.offset + u64::from(chunk.len), error);
-            }
             return None;
         }
+        self.count_fetched(filled.len);
+        let chunk = stream.cut(obj.name(), &buffer[..filled.len], false);
         let rest = match pace {
             Pace::Inline => Some(stream),
             Pace::Spawn => {
@@ -269,6 +275,27 @@ impl WorkerCtx {
         }
         self.give_buffer(buffer);
         rest
+    }
+
+    /// Scans the last chunk of an object.
+    fn scan_last(&mut self, obj: &ObjectRef, mut stream: ChunkStream, bytes: &[u8], end: End) {
+        self.count_fetched(bytes.len());
+        let chunk = stream.cut(obj.name(), bytes, true);
+        if !bytes.is_empty() {
+            self.scan_chunk(obj, bytes, chunk);
+        }
+        if let Some(sampler) = stream.sampler {
+            self.finish_sample(obj, *sampler, matches!(end, End::Reached));
+        }
+        if let End::Flawed(error) = end {
+            obj.flaw(chunk.place.offset + u64::from(chunk.len), error);
+        }
+    }
+
+    fn count_fetched(&self, len: usize) {
+        let metrics = self.metrics();
+        metrics.fetch_sync_count.add(1);
+        metrics.bytes_fetched.add(len as u64);
     }
 
     pub(crate) fn timed<T>(&self, read: impl FnOnce() -> T) -> T {

@@ -29,6 +29,9 @@ pub mod gate;
 #[doc(hidden)]
 pub mod idle;
 mod metrics;
+#[cfg(feature = "micro")]
+#[doc(hidden)]
+pub mod micro;
 mod object;
 mod occurrences;
 mod packet;

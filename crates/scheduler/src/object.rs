@@ -59,6 +59,13 @@ struct Results {
     flaw: Option<Flaw>,
 }
 
+impl Results {
+    /// Whether there is nothing to report, as of nearly all objects.
+    fn is_empty(&self) -> bool {
+        self.occurrences.is_empty() && self.table.is_none() && self.flaw.is_none()
+    }
+}
+
 /// What kept an object from being scanned whole.
 struct Flaw {
     /// Where in the object. The first flaw by place is reported, whichever thread met one first.
@@ -269,8 +276,11 @@ impl Drop for ObjectCtx {
             Origin::Nested(_) => &totals.nested_objects,
         };
         objects.fetch_add(1, Ordering::Relaxed);
-        let results = std::mem::take(self.results.get_mut().unwrap_or_else(PoisonError::into_inner));
-        self.packet.guarded("the result sink", || self.report(results));
+        let results = self.results.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if !results.is_empty() {
+            let results = std::mem::take(results);
+            self.packet.guarded("the result sink", || self.report(results));
+        }
         if let Origin::Root(descriptor) = &self.origin {
             self.packet.guarded("the object source", || self.packet.source.after(descriptor));
         }

@@ -56,6 +56,10 @@ impl Occurrences {
         }
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.by_rule.is_empty()
+    }
+
     /// What is reported, in order, and how many occurrences are beyond the cap.
     pub(crate) fn finish(self, cap: usize) -> (Vec<Kept>, u64) {
         let mut all = Vec::new();

@@ -1,4 +1,4 @@
-//! `cargo xtask bench databases`: a table of millions of rows read whole by the binary with two threads, beside the
+//! `bench databases`: a table of millions of rows read whole by the binary with two threads, beside the
 //! server's own way of handing the same table out, and what either asks of the server.
 //!
 //! Both are measured in the same run, one after the other, on a table that was read once before.
@@ -12,10 +12,8 @@ use anyhow::{Context, Result, anyhow, bail};
 use domesday_testkit::{mariadb, postgres, wait};
 use serde_json::Value;
 
-use crate::workspace::{Build, Workspace};
+use super::{Rows, Setup};
 
-/// Rows of the table, unless asked for otherwise.
-pub const ROWS: u64 = 5_000_000;
 /// Threads of the scan.
 const THREADS: &str = "2";
 /// How often a server's connections are counted.
@@ -43,15 +41,15 @@ const MARIADB_COLUMNS: &str = "seq AS id, concat('Name ', left(md5(seq), 12)) AS
 const POSTGRES_COUNTERS: &str = "SELECT blks_hit + blks_read, blks_read, tup_returned, xact_commit
     FROM pg_stat_database WHERE datname = current_database()";
 
-pub fn run(rows: u64) -> Result<()> {
-    let workspace = Workspace::load()?;
-    let folder = workspace.target.join("bench-databases");
-    std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let binary = workspace.build(&folder, Build::Release)?;
-    let bench = Bench { binary, folder, rows };
-    println!("databases_rows {rows} rows");
-    bench.postgres()?;
-    bench.mariadb()
+pub const ABOUT: &str = "A table read whole by `domesday scan <address>?mode=full --jobs 2`, beside `COPY … TO STDOUT` of \
+    PostgreSQL and `SELECT *` of MariaDB, each on a local server of its own.";
+
+pub fn run(setup: &Setup, rows: &mut Rows) -> Result<()> {
+    let bench =
+        Bench { binary: setup.binary()?.to_owned(), folder: setup.folder.clone(), rows: setup.options.rows };
+    rows.add("rows", bench.rows as f64, "rows");
+    bench.postgres(rows)?;
+    bench.mariadb(rows)
 }
 
 struct Bench {
@@ -70,18 +68,18 @@ struct Measured {
 }
 
 impl Measured {
-    fn print(&self, name: &str, rows: u64) {
+    fn tell(&self, name: &str, count: u64, rows: &mut Rows) {
         let per_second = |amount: u64| amount as f64 / self.took.as_secs_f64();
-        println!("{name}_time {:.2} s", self.took.as_secs_f64());
-        println!("{name}_rows_rate {:.0} rows/s", per_second(rows));
-        println!("{name}_bytes_rate {:.1} MB/s", per_second(self.bytes) / 1e6);
-        println!("{name}_server_cpu {:.2} s", self.cpu_seconds);
-        println!("{name}_server_connections {} connections", self.connections);
+        rows.add(name, self.took.as_secs_f64(), "s");
+        rows.add(format!("{name}, rows"), per_second(count), "rows/s");
+        rows.add(format!("{name}, bytes"), per_second(self.bytes) / 1e6, "MB/s");
+        rows.add(format!("{name}, server's time on processors"), self.cpu_seconds, "s");
+        rows.add(format!("{name}, connections"), self.connections as f64, "connections");
     }
 }
 
 impl Bench {
-    fn postgres(&self) -> Result<()> {
+    fn postgres(&self, table: &mut Rows) -> Result<()> {
         let server = postgres::Server::start(None);
         let url = server.create_database();
         let database = url.rsplit('/').next().and_then(|rest| rest.split('?').next()).unwrap_or_default();
@@ -118,23 +116,22 @@ impl Bench {
             format!("postgres://postgres@localhost:{}/{database}?tls=disable&mode=full", server.port());
         let scan = self.scan(&load, &address)?;
         let after = counters()?;
-        bare.print("postgres_copy", rows);
-        scan.print("postgres_scan", rows);
-        println!(
-            "postgres_scan_ratio {:.2} of the copy's rate",
-            bare.took.as_secs_f64() / scan.took.as_secs_f64()
-        );
+        bare.tell("postgres copy", rows, table);
+        scan.tell("postgres scan", rows, table);
+        let rate = bare.took.as_secs_f64() / scan.took.as_secs_f64();
+        table.add("postgres scan, of the copy's rate", rate, "times");
         for (name, earlier, later) in [("copy", &before, &between), ("scan", &between, &after)] {
             let since: Vec<u64> = later.iter().zip(earlier).map(|(l, e)| l.saturating_sub(*e)).collect();
             let [blocks, read, tuples, commits] = since[..] else { bail!("the counters are {later:?}") };
-            println!("postgres_{name}_blocks {blocks} blocks, {read} of them not in the server's memory");
-            println!("postgres_{name}_tuples {:.2} per row", tuples as f64 / rows as f64);
-            println!("postgres_{name}_transactions {commits} transactions");
+            table.add(format!("postgres {name}, blocks"), blocks as f64, "blocks");
+            table.add(format!("postgres {name}, not in the server's memory"), read as f64, "blocks");
+            table.add(format!("postgres {name}, tuples per row"), tuples as f64 / rows as f64, "tuples");
+            table.add(format!("postgres {name}, transactions"), commits as f64, "transactions");
         }
         Ok(())
     }
 
-    fn mariadb(&self) -> Result<()> {
+    fn mariadb(&self, table: &mut Rows) -> Result<()> {
         let server = mariadb::Server::start(None);
         let database = server.create_database();
         let ask = |sql: &str| server.try_sql(&database, sql).map_err(|error| anyhow!(error));
@@ -165,12 +162,10 @@ impl Bench {
         let user = mariadb::USER;
         let address = format!("mysql://{user}@127.0.0.1:{}/{database}?tls=disable&mode=full", server.port());
         let scan = self.scan(&load, &address)?;
-        bare.print("mariadb_select", rows);
-        scan.print("mariadb_scan", rows);
-        println!(
-            "mariadb_scan_ratio {:.2} of the select's rate",
-            bare.took.as_secs_f64() / scan.took.as_secs_f64()
-        );
+        bare.tell("mariadb select", rows, table);
+        scan.tell("mariadb scan", rows, table);
+        let rate = bare.took.as_secs_f64() / scan.took.as_secs_f64();
+        table.add("mariadb scan, of the select's rate", rate, "times");
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! `cargo xtask bench listing`: a bucket of a million keys, listed by the binary into its book; once undisturbed,
+//! `bench listing`: a bucket of a million keys, listed by the binary into its book; once undisturbed,
 //! and once killed in the middle, several times.
 //!
 //! Nothing is read: a pattern leaves every object out, so that what is measured is the listing.
@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use domesday_testkit::s3::{ACCESS_KEY_ID, BUCKET, Generated, SECRET_ACCESS_KEY, Server};
 use domesday_testkit::wait;
 
-use crate::workspace::{Build, Workspace};
+use super::{Rows, Setup};
 
 const KEYS: u64 = 1_000_000;
 /// Kills of the disturbed listing, evenly spread.
@@ -21,25 +21,25 @@ const LOOK: Duration = Duration::from_millis(5);
 /// What a scan that found nothing ends with.
 const EXIT_CLEAN: i32 = 0;
 
-pub fn run() -> Result<()> {
-    let workspace = Workspace::load()?;
-    let folder = workspace.target.join("bench-listing");
-    std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let binary = workspace.build(&folder, Build::Release)?;
+pub const ABOUT: &str = "A bucket of a million keys on a local S3 server, listed into the embedded book; killed in the \
+    middle several times, too. Nothing is read: `domesday scan s3://<bucket> --set 'include=[\"nothing\"]'`.";
+
+pub fn run(setup: &Setup, rows: &mut Rows) -> Result<()> {
     let key = |number: u64| format!("events/2024/{number:09}.json");
     let server = Server::start(Arc::new(Generated { count: KEYS, key }));
-    let listing = Listing { binary, server };
-    let whole = listing.run(&folder.join("whole"), 0)?;
-    println!("listing_keys {KEYS} keys");
-    println!("listing_pages {} pages", whole.pages);
-    println!("listing_time {:.1} s", whole.took.as_secs_f64());
-    println!("listing_rate {:.0} keys/s", KEYS as f64 / whole.took.as_secs_f64());
-    println!("listing_memory {} KiB", whole.memory_kib);
-    println!("listing_book {:.0} bytes/key", whole.book_bytes as f64 / KEYS as f64);
-    let disturbed = listing.run(&folder.join("disturbed"), KILLS)?;
-    println!("listing_killed {KILLS} times");
-    println!("listing_pages_again {} pages", disturbed.pages - whole.pages);
-    println!("listing_memory_killed {} KiB", disturbed.memory_kib);
+    let listing = Listing { binary: setup.binary()?.to_owned(), server };
+    let state = setup.folder.join("state");
+    let whole = listing.run(&state, 0)?;
+    rows.add("keys", KEYS as f64, "keys");
+    rows.add("pages", whole.pages as f64, "pages");
+    rows.add("time", whole.took.as_secs_f64(), "s");
+    rows.add("rate", KEYS as f64 / whole.took.as_secs_f64(), "keys/s");
+    rows.add("memory", whole.memory_kib as f64 / 1024.0, "MiB");
+    rows.add("book", whole.book_bytes as f64 / KEYS as f64, "bytes/key");
+    let disturbed = listing.run(&state, KILLS)?;
+    rows.add("killed", KILLS as f64, "times");
+    rows.add("killed, listed again", disturbed.pages.saturating_sub(whole.pages) as f64, "pages");
+    rows.add("killed, memory", disturbed.memory_kib as f64 / 1024.0, "MiB");
     Ok(())
 }
 

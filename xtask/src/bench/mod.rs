@@ -1,161 +1,150 @@
-//! `cargo xtask bench`: what a fleet costs and how fast it is, on a local PostgreSQL that writes everything to disk
-//! before it answers; and in a file of its own, what a long listing costs.
+//! `cargo xtask bench`: every benchmark of the platform, each beside what it is to be compared with in the same run,
+//! and one file of results (`bench/results.md`).
 //!
-//! It prints figures and judges none. Each is measured beside what it is to be compared with, in the same run.
+//! A benchmark is a file here with a function that fills [`Rows`] and a line of [`ALL`]. It measures the binary as
+//! users have it, or an example of the crate whose inside it looks at. Figures are printed and never asserted: a test
+//! that fails because a machine was busy is worth nothing. What is compared in tests is `cargo xtask instructions`.
 
-pub mod databases;
+mod databases;
 mod fleet;
-pub mod listing;
+mod git;
+mod hostile;
+mod large;
+mod listing;
+mod micro;
+mod objects;
+mod options;
+mod process;
+mod store;
+mod table;
+mod threads;
+mod tree;
 
-use std::path::PathBuf;
+use std::cell::OnceCell;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use domesday_testkit::postgres::{Durability, Server, Settings};
 
-use crate::crash::tree::{self, Shape};
+use crate::crash::tree::Shape;
 use crate::workspace::{Build, Workspace, cargo};
-use fleet::{Bench, OFTEN, ONCE, ONE_SLOT};
+pub use options::Options;
+use table::Rows;
 
+/// Where the results are, below the workspace's root.
+const RESULTS: &str = "bench/results.md";
 /// Where a source tree of Linux is kept for benchmarks, below the user's cache folder.
 const LINUX: &str = "domesday-bench/linux-source-6.1";
 /// In its place where there is none.
 const GENERATED: Shape = Shape { files: 60_000, many: 20_000, dense: 2_000, archives: 60 };
-/// Runs of each scan; the median counts.
-const RUNS: usize = 3;
-/// Added to every round trip of the distant worker.
-const DISTANCE: Duration = Duration::from_millis(100);
 
-/// What can be measured, in the order in which it is.
-pub const PARTS: [&str; 3] = ["store", "scan", "distance"];
-
-#[derive(Default)]
-pub struct Options {
-    pub tree: Option<PathBuf>,
-    /// Of [`PARTS`]; all when none is named.
-    pub only: Vec<String>,
+struct Benchmark {
+    name: &'static str,
+    /// What is measured, and with which commands.
+    about: &'static str,
+    run: fn(&Setup, &mut Rows) -> Result<()>,
 }
 
-impl Options {
-    fn wants(&self, part: &str) -> bool {
-        self.only.is_empty() || self.only.iter().any(|only| only == part)
-    }
+/// All of them, in the order in which they run.
+const ALL: &[Benchmark] = &[
+    Benchmark { name: "tree", about: tree::ABOUT, run: tree::run },
+    Benchmark { name: "large", about: large::ABOUT, run: large::run },
+    Benchmark { name: "hostile", about: hostile::ABOUT, run: hostile::run },
+    Benchmark { name: "store", about: store::ABOUT, run: store::run },
+    Benchmark { name: "threads", about: threads::ABOUT, run: threads::run },
+    Benchmark { name: "micro", about: micro::ABOUT, run: micro::run },
+    Benchmark { name: "objects", about: objects::ABOUT, run: objects::run },
+    Benchmark { name: "git", about: git::ABOUT, run: git::run },
+    Benchmark { name: "listing", about: listing::ABOUT, run: listing::run },
+    Benchmark { name: "databases", about: databases::ABOUT, run: databases::run },
+    Benchmark { name: "fleet", about: fleet::ABOUT, run: fleet::run },
+];
+
+/// What benchmarks have in common.
+struct Setup {
+    workspace: Workspace,
+    options: Options,
+    /// For whatever they write; a folder of their own on the disk that cargo builds on.
+    folder: PathBuf,
+    binary: OnceCell<PathBuf>,
+    tree: OnceCell<PathBuf>,
 }
 
-pub fn run(options: &Options) -> Result<()> {
+pub fn run(options: Options) -> Result<()> {
     let workspace = Workspace::load()?;
     let folder = workspace.target.join("bench");
     std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let tree = match options.tree.clone().or_else(linux) {
-        Some(tree) => tree,
-        None => tree::prepare(&folder, 1, GENERATED)?.path,
-    };
-    let binary = workspace.build(&folder, Build::Release)?;
-    let server = Server::start_with(Settings { durability: Durability::Machine, ..Settings::default() });
-    if options.wants("store") {
-        rates(&workspace, &server)?;
-    }
-    println!("tree {}", tree.display());
-    let bench = Bench::new(&server, &binary, &folder, &tree)?;
-    if options.wants("scan") {
-        against_embedded(&bench)?;
-    }
-    if options.wants("distance") {
-        distance(&bench)?;
-    }
-    Ok(())
-}
-
-fn linux() -> Option<PathBuf> {
-    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-    let cache = cache.or_else(|| Some(std::env::home_dir()?.join(".cache")))?;
-    Some(cache.join(LINUX)).filter(|tree| tree.is_dir())
-}
-
-/// Claims, completions and ingestion of the store alone.
-fn rates(workspace: &Workspace, server: &Server) -> Result<()> {
-    let mut example: Command = cargo(&workspace.root);
-    example.args([
-        "run",
-        "--quiet",
-        "--release",
-        "--package",
-        "domesday-store",
-        "--example",
-        "postgres_rates",
-    ]);
-    let status = example.arg("--").arg(server.create_database()).status().context("cannot run cargo")?;
-    if !status.success() {
-        bail!("the example postgres_rates ended with {status}");
-    }
-    Ok(())
-}
-
-/// The same tree by one orchestrator and two single-slot workers, and by `domesday scan`.
-fn against_embedded(bench: &Bench<'_>) -> Result<()> {
-    let (mut embedded, mut fleet) = (Vec::new(), Vec::new());
-    let mut written = None;
-    let near = bench.start(&[ONE_SLOT, ONE_SLOT], Duration::ZERO)?;
-    for run in 0..=RUNS {
-        let (scan, job) = (bench.scan(run)?, near.job(ONCE)?);
-        // The first ones warm the page cache.
-        if run > 0 {
-            embedded.push(scan);
-            fleet.push(job.wall);
-            written = Some(job);
+    let setup = Setup { workspace, options, folder, binary: OnceCell::new(), tree: OnceCell::new() };
+    let results = setup.workspace.root.join(RESULTS);
+    let mut failed = Vec::new();
+    for benchmark in ALL.iter().filter(|benchmark| setup.options.wants(benchmark.name)) {
+        eprintln!("{}:", benchmark.name);
+        let mut rows = Rows::default();
+        if let Err(error) = (benchmark.run)(&setup, &mut rows) {
+            eprintln!("  failed: {error:#}");
+            rows.missing("the rest", "it failed");
+            failed.push(benchmark.name);
         }
+        let section = rows.section(benchmark.name, &format!("{} {}", benchmark.about, setup.conditions()));
+        println!("{section}");
+        // After each, so that an hour's figures are not lost with the next one.
+        let before = std::fs::read_to_string(&results).unwrap_or_default();
+        let after = table::merge(&before, &[(benchmark.name, section)], &options::names());
+        std::fs::write(&results, after).with_context(|| format!("cannot write {}", results.display()))?;
     }
-    let (embedded, fleet) = (median(embedded), median(fleet));
-    println!("scan_embedded {:.2} s", embedded.as_secs_f64());
-    println!("scan_fleet {:.2} s", fleet.as_secs_f64());
-    println!("scan_fleet_difference {:+.2} s", fleet.as_secs_f64() - embedded.as_secs_f64());
-    let Some(job) = written else { bail!("no job was measured") };
-    let per_object = |count: u64| count as f64 / job.objects as f64;
-    println!("objects {} objects", job.objects);
-    println!("rows_inserted_per_object {:.3} rows", per_object(job.rows.inserted));
-    println!("rows_updated_per_object {:.3} rows", per_object(job.rows.updated));
-    println!("rows_deleted_per_object {:.3} rows", per_object(job.rows.deleted));
-    println!("log_bytes_per_object {:.1} bytes", per_object(job.rows.log_bytes));
-    println!("book_bytes_per_object {:.1} bytes", per_object(job.rows.book_bytes));
-    println!("transactions_per_1000_objects {:.2} transactions", 1_000.0 * per_object(job.rows.commits));
-    Ok(())
+    match failed[..] {
+        [] => Ok(()),
+        _ => bail!("not everything could be measured: {}", failed.join(", ")),
+    }
 }
 
-/// One single-slot worker, near the database and far from it: the time a short job takes, most of it the way down
-/// the tree, level by level; and the throughput of a long one.
-fn distance(bench: &Bench<'_>) -> Result<()> {
-    let mut rates = Vec::new();
-    for (name, distance) in [("near", Duration::ZERO), ("far", DISTANCE)] {
-        let placed = bench.start(&[ONE_SLOT], distance)?;
-        let (short, long) = (placed.job(ONCE)?, placed.job(OFTEN)?);
-        let rate = long.bytes as f64 / long.wall.as_secs_f64();
-        println!("worker_{name}_short_job {:.2} s", short.wall.as_secs_f64());
-        println!("worker_{name}_throughput {:.1} MB/s", rate / 1e6);
-        println!(
-            "worker_{name}_round_trips_per_1000_objects {:.2} round trips",
-            1_000.0 * long.round_trips as f64 / long.objects as f64
-        );
-        rates.push(rate);
+impl Setup {
+    /// The binary as users have it.
+    fn binary(&self) -> Result<&Path> {
+        if self.binary.get().is_none() {
+            let _ = self.binary.set(self.workspace.build(&self.folder, Build::Release)?);
+        }
+        Ok(self.binary.get().expect("it was built above"))
     }
-    let [near, far] = rates[..] else { bail!("not both were measured") };
-    println!("worker_far_share {:.1} %", 100.0 * far / near);
-    Ok(())
+
+    /// The source tree that is scanned.
+    fn tree(&self) -> Result<&Path> {
+        if self.tree.get().is_none() {
+            let linux = || process::cache().map(|cache| cache.join(LINUX)).filter(|tree| tree.is_dir());
+            let tree = match self.options.tree.clone().or_else(linux) {
+                Some(tree) => tree,
+                None => crate::crash::tree::prepare(&self.folder, 1, GENERATED)?.path,
+            };
+            let _ = self.tree.set(tree);
+        }
+        Ok(self.tree.get().expect("it was chosen above"))
+    }
+
+    /// Runs an example (`--package … --example … --`, with its arguments), and what it printed.
+    fn example(&self, which: &[&str], arguments: &[&str]) -> Result<String> {
+        let mut example = cargo(&self.workspace.root);
+        output(example.args(["run", "--quiet", "--release"]).args(which).arg("--").args(arguments))
+    }
+
+    /// On what the figures were taken.
+    fn conditions(&self) -> String {
+        let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let mut git = Command::new("git");
+        git.args(["describe", "--always", "--dirty"]).current_dir(&self.workspace.root);
+        let commit = output(&mut git).unwrap_or_default();
+        format!("({} processors, commit {})", processors, commit.trim())
+    }
 }
 
-fn median(mut times: Vec<Duration>) -> Duration {
-    times.sort_unstable();
-    times.get(times.len() / 2).copied().unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_median_is_in_the_middle() {
-        let seconds = |times: &[u64]| times.iter().map(|time| Duration::from_secs(*time)).collect();
-        assert_eq!(median(seconds(&[9, 1, 2])), Duration::from_secs(2));
-        assert_eq!(median(Vec::new()), Duration::ZERO);
+/// What a program prints; its errors are shown.
+fn output(command: &mut Command) -> Result<String> {
+    let output = command
+        .stderr(std::process::Stdio::inherit())
+        .output()
+        .with_context(|| format!("cannot run {command:?}"))?;
+    if !output.status.success() {
+        bail!("{command:?} ended with {}", output.status);
     }
+    String::from_utf8(output.stdout).context("what it printed is no text")
 }

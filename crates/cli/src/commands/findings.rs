@@ -2,6 +2,7 @@
 
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -27,7 +28,7 @@ async fn show(args: &FindingsArgs) -> Result<Exit> {
     let store = book::open(&args.state, Access::Read).await?;
     let job = find_job(store.as_ref(), args.job.job.as_deref()).await?;
     let datasources = store.datasources(job.id).await?;
-    let set = rules::of_job(store.as_ref(), job.id).await?;
+    let set = Arc::new(rules::of_job(store.as_ref(), job.id).await?);
     let rules = rules::infos(&set);
     let key = store.job_fingerprint_key(job.id).await?.unwrap_or_default();
     let known = |path: &PathBuf| Baseline::load(path, &key, datasources.iter().map(SourceRef::from), &rules);

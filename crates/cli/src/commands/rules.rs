@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use domesday_engine::{Ground, Literal, Rule, Shape, Trigger, Validator};
@@ -26,7 +27,7 @@ pub fn run(args: &RulesArgs) -> Result<Exit> {
 fn list(paths: &[PathBuf], select: &SelectArgs, json: bool) -> Result<Exit> {
     let set = rules::load_with(paths, rules::selection(&select.only, &select.skip))?;
     rules::say_notes(&set);
-    let infos = rules::infos(&set);
+    let infos = rules::infos(&Arc::new(set));
     output::write_rules(&mut std::io::stdout().lock(), &infos, list_format(json), stdout_style())?;
     Ok(Exit::Clean)
 }

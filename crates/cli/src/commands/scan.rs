@@ -51,16 +51,18 @@ pub fn run(args: &ScanArgs) -> Result<Exit> {
     let Targets { targets, secrets } = target::targets(args, config.as_ref(), &folder)?;
     let config = config.unwrap_or_default();
     let rules = Arc::new(rule_set(args, &config)?);
+    let options = request::options(args.level.or(config.level).unwrap_or(LevelArg::Medium).into());
+    let scanner = scanner(&rules, &options, &targets);
     if let Some(path) = &args.report.output {
         report::check_output(path)?;
     }
     #[allow(unused_mut, reason = "the hook is set only with failpoints")]
-    let mut options = Options::default();
+    let mut book = Options::default();
     #[cfg(feature = "failpoints")]
     {
-        options.hook = crate::failpoints::Failpoint::from_environment();
+        book.hook = crate::failpoints::Failpoint::from_environment();
     }
-    let store = Arc::new(SqliteStore::open(&folder, options)?);
+    let store = Arc::new(SqliteStore::open(&folder, book)?);
     let runtime = runtime()?;
     let credentials = Arc::new(credentials(args, secrets)?);
     let key = match fingerprint::reference(args.fingerprint_key.as_deref()) {
@@ -72,7 +74,6 @@ pub fn run(args: &ScanArgs) -> Result<Exit> {
     let sources = || targets.iter().map(|target| SourceRef::from(&target.spec));
     let known = |path: &PathBuf| Baseline::load(path, &key.id(), sources(), &infos);
     let baseline = args.baseline.as_ref().or(config.baseline.as_ref()).map(known).transpose()?;
-    let options = request::options(args.level.or(config.level).unwrap_or(LevelArg::Medium).into());
     let config = args.jobs.map_or_else(CoreConfig::default, |jobs| CoreConfig::for_threads(jobs.into()));
     let fingerprint_key = key.id();
     let core = Arc::new(ScanCore::new(config, key).context("cannot start the scan threads")?);
@@ -83,6 +84,7 @@ pub fn run(args: &ScanArgs) -> Result<Exit> {
         targets,
         options,
         rules,
+        scanner,
         only,
         infos,
         baseline,
@@ -107,6 +109,21 @@ fn rule_set(args: &ScanArgs, config: &Config) -> Result<RuleSet> {
     Ok(rules)
 }
 
+/// The scanner of all objects, which gets ready for the first of them while the book is opened.
+fn scanner(rules: &Arc<RuleSet>, options: &ScanOptions, targets: &[Target]) -> Arc<Scanner> {
+    let scanner = Arc::new(Scanner::with_floor(Arc::clone(rules), options.min_score));
+    if let Some(first) = targets.first().map(|target| target.shown.clone()) {
+        let scanner = Arc::clone(&scanner);
+        // Without a thread to do it now, it is done when it is needed.
+        let _ = std::thread::Builder::new()
+            .name("prepare".into())
+            .spawn(move || scanner.prepare(first.as_bytes()));
+    }
+    // The end of the process frees it as well, and at once.
+    std::mem::forget(Arc::clone(&scanner));
+    scanner
+}
+
 /// Every provider of credentials, with what was typed: its secrets, and the commands to run for them.
 fn credentials(args: &ScanArgs, secrets: RunSecrets) -> Result<CredentialManager> {
     let typed = [&args.credential, &args.fingerprint_key].into_iter().flatten();
@@ -128,6 +145,7 @@ struct Scan<'a> {
     fingerprint_key: String,
     options: ScanOptions,
     rules: Arc<RuleSet>,
+    scanner: Arc<Scanner>,
     only: ClassFilter,
     infos: Vec<RuleInfo>,
     baseline: Option<Baseline>,
@@ -158,7 +176,7 @@ impl Scan<'_> {
                 registry,
                 surroundings: self.surroundings.clone(),
                 core: Arc::clone(&self.core),
-                rules: RuleCache::with(Arc::clone(&self.rules)),
+                rules: RuleCache::with(Arc::clone(&self.scanner)),
                 progress: Arc::clone(&progress),
                 metrics: Arc::default(),
             },
@@ -352,10 +370,10 @@ impl Scan<'_> {
 
     /// Where the time went, summed over the threads that spent it.
     fn print_timings(&self, progress: &Progress) {
-        let core = self.core.metrics();
+        let (core, seen, book) = (self.core.metrics(), progress.snapshot(), self.store.spent());
         let parts = [
-            ("listing", progress.snapshot().listing),
-            ("store", self.store.busy()),
+            ("listing", seen.listing),
+            ("store", book.writing),
             ("reading", core.read_time()),
             ("matching", core.match_time()),
         ];
@@ -363,6 +381,13 @@ impl Scan<'_> {
         say(format_args!("{} in all, by the clock", output::duration(wall)));
         for (what, time) in parts {
             say(format_args!("  {what:<9} {}", output::duration(time)));
+        }
+        let (seconds, objects) = (book.cpu.as_secs_f64(), seen.objects_listed);
+        say(format_args!("the book: {seconds:.3} s on processors, for {objects} objects"));
+        for (what, count) in [("rows", Some(book.rows)), ("bytes", book.bytes)] {
+            let Some(count) = count else { continue };
+            let per_object = count as f64 / objects.max(1) as f64;
+            say(format_args!("  {what:<9} {count} written, {per_object:.2} per object"));
         }
     }
 }

@@ -31,6 +31,7 @@ mod tests;
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use domesday_engine::Class;
@@ -89,12 +90,13 @@ impl Style {
 }
 
 /// What a report says of a rule.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Debug)]
 pub struct RuleInfo {
     pub id: String,
     pub description: String,
     pub category: Category,
-    pub class: Class,
+    /// Resolved when someone asks: most reports are about few of the rules.
+    pub class: LazyLock<Class, Box<dyn FnOnce() -> Class + Send>>,
 }
 
 /// How a data source's objects are named to people.
@@ -280,7 +282,7 @@ impl<'a> RuleIndex<'a> {
     /// What a disclosure means; where the rule is gone, by the category.
     fn class(&self, found: &Occurrence) -> &Class {
         self.position(&found.rule)
-            .map_or_else(|| &self.by_category[&found.category], |index| &self.rules[index].class)
+            .map_or_else(|| &self.by_category[&found.category], |index| &*self.rules[index].class)
     }
 
     /// The rule's description; its id, where the rule is gone.

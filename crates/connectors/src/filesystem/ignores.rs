@@ -3,7 +3,9 @@
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io::Read;
+use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,14 +30,14 @@ const IGNORE_FILE_MAX: u64 = 1 << 20;
 type Applying = Arc<Vec<(usize, Arc<Gitignore>)>>;
 
 pub(super) struct Ignores {
-    exclude: Gitignore,
+    exclude: Arc<Gitignore>,
     /// A folder without a file of its own shares what applies in the one above it.
     folders: Mutex<HashMap<ObjectKey, Applying>>,
 }
 
 /// The patterns that apply inside one folder.
-pub(super) struct FolderIgnores<'a> {
-    exclude: &'a Gitignore,
+pub(super) struct FolderIgnores {
+    exclude: Arc<Gitignore>,
     files: Applying,
 }
 
@@ -52,12 +54,12 @@ impl Ignores {
             kind: KIND,
             detail: format!("field `exclude`: {error}"),
         })?;
-        Ok(Ignores { exclude, folders: Mutex::default() })
+        Ok(Ignores { exclude: Arc::new(exclude), folders: Mutex::default() })
     }
 
-    /// Goes up to the nearest folder that is remembered, mostly the parent, and down again: however deep
-    /// the tree is, a folder costs one look.
-    pub fn for_folder(&self, root: &Root, folder: &ObjectKey) -> FolderIgnores<'_> {
+    /// Goes up to the nearest folder that is remembered, mostly the parent, and down again to `folder`, which is
+    /// open as `opened`: however deep the tree is, a folder costs one look.
+    pub fn for_folder(&self, root: &Root, folder: &ObjectKey, opened: BorrowedFd<'_>) -> FolderIgnores {
         let mut files = Applying::default();
         let mut unknown = Vec::new();
         let mut at = Some(folder.clone());
@@ -70,7 +72,11 @@ impl Ignores {
             unknown.push(key);
         }
         for key in unknown.into_iter().rev() {
-            if let Some(patterns) = read_ignore_file(root, &key) {
+            let file = match key == *folder {
+                true => root.open_file_in(opened, IGNORE_FILE.as_bytes()),
+                false => root.open_file(&key.join(IGNORE_FILE.as_bytes())),
+            };
+            if let Some(patterns) = file.ok().and_then(read_ignore_file) {
                 let leading = if key.as_bytes().is_empty() { 0 } else { key.as_bytes().len() + 1 };
                 Arc::make_mut(&mut files).push((leading, Arc::new(patterns)));
             }
@@ -80,7 +86,7 @@ impl Ignores {
             }
             folders.insert(key, Arc::clone(&files));
         }
-        FolderIgnores { exclude: &self.exclude, files }
+        FolderIgnores { exclude: Arc::clone(&self.exclude), files }
     }
 
     fn remembered(&self) -> MutexGuard<'_, HashMap<ObjectKey, Applying>> {
@@ -88,10 +94,14 @@ impl Ignores {
     }
 }
 
-impl FolderIgnores<'_> {
-    /// Whether the user left out the entry of this key.
-    pub fn excludes(&self, key: &ObjectKey, is_folder: bool) -> bool {
-        let own = std::iter::once((0, self.exclude));
+impl FolderIgnores {
+    /// Whether the user left out this entry of a folder.
+    pub fn excludes(&self, folder: &ObjectKey, name: &[u8], is_folder: bool) -> bool {
+        if self.exclude.is_empty() && self.files.is_empty() {
+            return false;
+        }
+        let key = folder.join(name);
+        let own = std::iter::once((0, self.exclude.as_ref()));
         let files = self.files.iter().rev().map(|(leading, patterns)| (*leading, patterns.as_ref()));
         for (leading, patterns) in own.chain(files) {
             match matched(patterns, &key.as_bytes()[leading..], is_folder) {
@@ -111,8 +121,7 @@ fn matched(patterns: &Gitignore, key: &[u8], is_folder: bool) -> Match<()> {
     patterns.matched(Path::new(OsStr::from_bytes(key)), is_folder).map(|_| ())
 }
 
-fn read_ignore_file(root: &Root, folder: &ObjectKey) -> Option<Gitignore> {
-    let file = root.open_file(&folder.join(IGNORE_FILE.as_bytes())).ok()?;
+fn read_ignore_file(file: File) -> Option<Gitignore> {
     if !file.metadata().ok()?.is_file() {
         return None;
     }

@@ -1,88 +1,97 @@
 //! Listing one folder, one level deep, as the kernel streams it.
 
-use std::io;
-use std::os::fd::OwnedFd;
+use std::collections::VecDeque;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use domesday_connector::{ConnectorError, Listing};
 use domesday_model::{ObjectKey, Reason, RecordKind, UnitRecord, VersionMarks};
-use rustix::fs::{AtFlags, Dir, FileType, Stat, fstat, statat};
+use rustix::fs::{AtFlags, FileType, RawDir, Stat, fstat, statat};
 
 use super::Tree;
 use super::ignores::FolderIgnores;
 
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
 
+/// Entries that the kernel is asked for at once, in bytes of its buffer: 32 KiB.
+const ENTRIES_LEN: usize = 32 << 10;
+
 pub(super) fn begin(tree: &Arc<Tree>, container: &ObjectKey) -> Result<Box<dyn Listing>, ConnectorError> {
-    let failed = |error: &io::Error| ConnectorError::io("list", error);
-    let folder = tree.root.open_folder(container).map_err(|error| failed(&error))?;
-    let entries = match &tree.config.only {
-        Some(only) => Entries::One(Some(only.0.clone())),
-        // The same open folder, not another opening of it: for that, its names being readable is too little.
-        None => {
-            let entries = folder.try_clone().map_err(|error| failed(&error))?;
-            Entries::All(Dir::new(entries).map_err(|errno| failed(&errno.into()))?)
-        }
-    };
-    Ok(Box::new(FolderListing { tree: Arc::clone(tree), key: container.clone(), folder, entries }))
-}
-
-enum Entries {
-    All(Dir),
-    /// The one file that was asked for.
-    One(Option<Vec<u8>>),
-}
-
-impl Entries {
-    fn next_name(&mut self) -> Option<rustix::io::Result<Vec<u8>>> {
-        match self {
-            Entries::All(dir) => loop {
-                match dir.read()? {
-                    Ok(entry) if matches!(entry.file_name().to_bytes(), b"." | b"..") => {}
-                    read => return Some(read.map(|entry| entry.file_name().to_bytes().to_vec())),
-                }
-            },
-            Entries::One(name) => name.take().map(Ok),
-        }
-    }
+    let folder = tree.root.open_folder(container).map_err(|error| ConnectorError::io("list", &error))?;
+    let ignores = tree.ignores.for_folder(&tree.root, container, folder.as_fd());
+    Ok(Box::new(FolderListing {
+        tree: Arc::clone(tree),
+        key: container.clone(),
+        folder,
+        ignores,
+        buffer: Vec::with_capacity(ENTRIES_LEN),
+        waiting: VecDeque::new(),
+        ended: false,
+    }))
 }
 
 struct FolderListing {
     tree: Arc<Tree>,
     key: ObjectKey,
     folder: OwnedFd,
-    entries: Entries,
+    ignores: FolderIgnores,
+    /// Only its room is used.
+    buffer: Vec<u8>,
+    /// Of what the kernel gave last, what did not fit a batch.
+    waiting: VecDeque<UnitRecord>,
+    ended: bool,
 }
 
 #[async_trait]
 impl Listing for FolderListing {
     async fn next_batch(&mut self, max: usize) -> Result<Vec<UnitRecord>, ConnectorError> {
-        let ignores = self.tree.ignores.for_folder(&self.tree.root, &self.key);
-        let mut records = Vec::new();
-        while records.len() < max {
-            match self.entries.next_name() {
-                None => break,
-                Some(Ok(name)) => records.push(self.record(&ignores, name)),
-                Some(Err(errno)) => return Err(ConnectorError::io("list", &errno.into())),
-            }
+        while self.waiting.len() < max && !self.ended {
+            self.read_on().map_err(|errno| ConnectorError::io("list", &errno.into()))?;
         }
-        Ok(records)
+        let len = self.waiting.len().min(max);
+        Ok(self.waiting.drain(..len).collect())
     }
 }
 
 impl FolderListing {
-    fn record(&self, ignores: &FolderIgnores<'_>, name: Vec<u8>) -> UnitRecord {
+    /// Asks the kernel once, and looks at each entry it gave.
+    fn read_on(&mut self) -> rustix::io::Result<()> {
+        // The one file that was asked for.
+        if let Some(only) = &self.tree.config.only {
+            self.ended = true;
+            self.waiting.push_back(self.record(only.as_bytes().to_vec()));
+            return Ok(());
+        }
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let mut entries = RawDir::new(&self.folder, buffer.spare_capacity_mut());
+        loop {
+            let Some(entry) = entries.next() else {
+                self.ended = true;
+                break;
+            };
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            if !matches!(name, b"." | b"..") {
+                self.waiting.push_back(self.record(name.to_vec()));
+            }
+            if entries.is_buffer_empty() {
+                break;
+            }
+        }
+        self.buffer = buffer;
+        Ok(())
+    }
+
+    fn record(&self, name: Vec<u8>) -> UnitRecord {
         let stat = match statat(&self.folder, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,
             // Gone or out of reach between the listing and now: a file to be read, and reading it will
             // tell why it could not be.
             Err(_) => return record(RecordKind::File, name, None, None),
         };
-        let key = self.key.join(&name);
         let kind = FileType::from_raw_mode(stat.st_mode);
-        // A file named on the command line is scanned, whatever the patterns say.
-        if self.tree.config.only.is_none() && ignores.excludes(&key, kind.is_dir()) {
+        if self.excludes(&name, kind.is_dir()) {
             return skipped(name, &stat, Reason::Excluded);
         }
         if !kind.is_symlink() {
@@ -96,13 +105,16 @@ impl FolderListing {
                 skipped(name, &stat, Reason::SymlinkLoop)
             }
             // A pattern for folders means what a link leads to, once it is followed.
-            Ok(target) if self.tree.config.only.is_none() && ignores.excludes(&key, is_folder(&target)) => {
-                skipped(name, &stat, Reason::Excluded)
-            }
+            Ok(target) if self.excludes(&name, is_folder(&target)) => skipped(name, &stat, Reason::Excluded),
             Ok(target) => self.classify(name, &target),
             Err(rustix::io::Errno::LOOP) => skipped(name, &stat, Reason::SymlinkLoop),
             Err(_) => skipped(name, &stat, Reason::DanglingSymlink),
         }
+    }
+
+    /// A file named on the command line is scanned, whatever the patterns say.
+    fn excludes(&self, name: &[u8], is_folder: bool) -> bool {
+        self.tree.config.only.is_none() && self.ignores.excludes(&self.key, name, is_folder)
     }
 
     fn classify(&self, name: Vec<u8>, stat: &Stat) -> UnitRecord {

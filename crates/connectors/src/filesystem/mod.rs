@@ -15,7 +15,9 @@ mod tests;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use domesday_connector::{Connector, ConnectorError, ConnectorFactory, Listing, Surroundings};
+use domesday_connector::{
+    Connector, ConnectorError, ConnectorFactory, Listing, ReadAhead, Request, Surroundings,
+};
 use domesday_model::{ObjectKey, Reason, ResumePolicy};
 use domesday_scheduler::{DatabaseFile, DatabaseTables, ObjectError, OpenObject};
 
@@ -23,7 +25,7 @@ use crate::databases::sqlite;
 
 pub use config::{FilesystemConfig, KIND};
 use ignores::Ignores;
-use open::Root;
+use open::{PacketFiles, Root};
 
 /// Makes connectors of kind `filesystem`.
 pub struct FilesystemFactory;
@@ -72,17 +74,11 @@ impl Connector for Filesystem {
     }
 
     fn open(&self, object: &ObjectKey) -> Result<OpenObject, ObjectError> {
-        let file = self.0.root.open_file(object).map_err(|error| open_error(&error))?;
-        let metadata = file.metadata()?;
-        if !metadata.is_file() {
-            return Err(ObjectError::new(Reason::Changed, "no longer a regular file"));
-        }
-        let file = Arc::new(file);
-        Ok(OpenObject {
-            reader: Box::new(open::SharedFile(Arc::clone(&file))),
-            random: Some(file),
-            size: Some(metadata.len()),
-        })
+        open::opened(self.0.root.open_file(object))
+    }
+
+    fn read_ahead(&self, objects: &[Request]) -> Option<Box<dyn ReadAhead>> {
+        Some(Box::new(PacketFiles::new(Arc::clone(&self.0), objects)))
     }
 
     fn open_database(&self, file: &DatabaseFile<'_>) -> Option<Result<DatabaseTables, ObjectError>> {

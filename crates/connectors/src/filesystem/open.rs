@@ -7,16 +7,26 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use domesday_model::ObjectKey;
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
+use domesday_connector::{ReadAhead, Request};
+use domesday_model::{ObjectKey, Reason};
+use domesday_scheduler::{ObjectError, OpenObject};
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2};
 
-use super::FilesystemConfig;
+use super::{FilesystemConfig, Tree, open_error};
 
 /// The longest path handed to the kernel in one call; a longer one is walked in pieces. PATH_MAX is 4096
 /// with the final NUL.
 const PATH_PIECE_MAX: usize = 4_000;
+/// Folders that a packet keeps open, at most. Its files come folder by folder, so the threads that read it are
+/// rarely in more.
+pub(super) const PACKET_FOLDERS_MAX: usize = 4;
+/// Folders that all packets of a data source keep open, at most; beyond that each file is found for itself.
+pub(super) const KEPT_FOLDERS_MAX: usize = 64;
+/// How files are opened; `O_NONBLOCK` so that a fifo put in a file's place does not hang the scan.
+const FILE_FLAGS: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
 /// Device and inode: what a file is, whatever it is called.
 pub(super) type Identity = (u64, u64);
@@ -30,16 +40,38 @@ pub(super) struct Root {
     path: PathBuf,
     follow: bool,
     folder: OnceLock<OwnedFd>,
+    /// How many folders packets keep open.
+    kept_folders: AtomicUsize,
 }
 
 impl Root {
     pub fn new(config: &FilesystemConfig) -> Root {
-        Root { path: config.root.clone(), follow: config.follow_symlinks, folder: OnceLock::new() }
+        Root {
+            path: config.root.clone(),
+            follow: config.follow_symlinks,
+            folder: OnceLock::new(),
+            kept_folders: AtomicUsize::new(0),
+        }
     }
 
-    /// `O_NONBLOCK` so that a fifo put in a file's place does not hang the scan.
     pub fn open_file(&self, key: &ObjectKey) -> io::Result<File> {
-        self.open(key.as_bytes(), OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY).map(File::from)
+        self.open(key.as_bytes(), FILE_FLAGS).map(File::from)
+    }
+
+    /// A file of a folder that is open.
+    pub fn open_file_in(&self, folder: BorrowedFd<'_>, name: &[u8]) -> io::Result<File> {
+        // One step, which is no link: there is nothing else on the way that openat2 could forbid.
+        let follow = if self.follow { OFlags::empty() } else { OFlags::NOFOLLOW };
+        match openat(folder, name, FILE_FLAGS | OFlags::CLOEXEC | follow, Mode::empty()) {
+            Err(rustix::io::Errno::LOOP) if !self.follow => Err(link_in_its_place()),
+            opened => Ok(File::from(opened?)),
+        }
+    }
+
+    /// Counts one folder more that is kept open, if that is not too many.
+    fn take_room(&self) -> bool {
+        let one_more = |kept: usize| (kept < KEPT_FOLDERS_MAX).then_some(kept + 1);
+        self.kept_folders.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).is_ok()
     }
 
     /// Where a file is by a path that passes through no link. It is so now: whoever opens it by that path must
@@ -91,11 +123,91 @@ impl Root {
             Err(rustix::io::Errno::NOSYS | rustix::io::Errno::PERM) => {
                 Ok(openat(folder, path, flags | OFlags::NOFOLLOW, Mode::empty())?)
             }
-            Err(rustix::io::Errno::LOOP) => {
-                Err(io::Error::new(io::ErrorKind::NotADirectory, "a symbolic link has taken its place"))
-            }
+            Err(rustix::io::Errno::LOOP) => Err(link_in_its_place()),
             opened => Ok(opened?),
         }
+    }
+}
+
+fn link_in_its_place() -> io::Error {
+    io::Error::new(io::ErrorKind::NotADirectory, "a symbolic link has taken its place")
+}
+
+/// What was opened as a file, if it is one.
+pub(super) fn opened(file: io::Result<File>) -> Result<OpenObject, ObjectError> {
+    let file = file.map_err(|error| open_error(&error))?;
+    let stat = fstat(&file).map_err(io::Error::from)?;
+    if !FileType::from_raw_mode(stat.st_mode).is_file() {
+        return Err(ObjectError::new(Reason::Changed, "no longer a regular file"));
+    }
+    let file = Arc::new(file);
+    Ok(OpenObject {
+        reader: Box::new(SharedFile(Arc::clone(&file))),
+        random: Some(file),
+        size: Some(stat.st_size.cast_unsigned()),
+    })
+}
+
+/// The files of one packet. They come folder by folder, and the way to a folder is a good part of what opening a
+/// file costs: so it is gone once, and the folder stays open while its files are read.
+pub(super) struct PacketFiles {
+    tree: Arc<Tree>,
+    keys: Vec<ObjectKey>,
+    /// The last one used first.
+    folders: Mutex<Vec<KeptFolder>>,
+}
+
+/// A folder by the key of its container.
+type KeptFolder = (Box<[u8]>, Arc<OwnedFd>);
+
+impl PacketFiles {
+    pub fn new(tree: Arc<Tree>, objects: &[Request]) -> PacketFiles {
+        let keys = objects.iter().map(|object| object.key.clone()).collect();
+        PacketFiles { tree, keys, folders: Mutex::default() }
+    }
+
+    fn open_file(&self, key: &ObjectKey) -> io::Result<File> {
+        let path = key.as_bytes();
+        let Some(cut) = path.iter().rposition(|&byte| byte == b'/') else {
+            return self.tree.root.open_file(key);
+        };
+        let folder = self.folder(&path[..cut])?;
+        self.tree.root.open_file_in(folder.as_fd(), &path[cut + 1..])
+    }
+
+    fn folder(&self, path: &[u8]) -> io::Result<Arc<OwnedFd>> {
+        {
+            let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(at) = folders.iter().position(|(known, _)| **known == *path) {
+                folders[..=at].rotate_right(1);
+                return Ok(Arc::clone(&folders[0].1));
+            }
+        }
+        let opened = Arc::new(self.tree.root.open(path, OFlags::PATH | OFlags::DIRECTORY)?);
+        self.keep(path, Arc::clone(&opened));
+        Ok(opened)
+    }
+
+    /// Keeps a folder open; where there is no room, instead of the one that was not used for the longest time.
+    fn keep(&self, path: &[u8], folder: Arc<OwnedFd>) {
+        let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+        let has_room = folders.len() < PACKET_FOLDERS_MAX && self.tree.root.take_room();
+        if has_room || folders.pop().is_some() {
+            folders.insert(0, (path.into(), folder));
+        }
+    }
+}
+
+impl Drop for PacketFiles {
+    fn drop(&mut self) {
+        let kept = self.folders.get_mut().unwrap_or_else(PoisonError::into_inner).len();
+        self.tree.root.kept_folders.fetch_sub(kept, Ordering::Relaxed);
+    }
+}
+
+impl ReadAhead for PacketFiles {
+    fn open(&self, index: usize) -> Result<OpenObject, ObjectError> {
+        opened(self.open_file(&self.keys[index]))
     }
 }
 

@@ -9,8 +9,8 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use domesday_connector::{Connector, ConnectorError, ConnectorFactory, Surroundings};
-use domesday_model::{ObjectKey, Reason, RecordKind, ResumePolicy, UnitRecord};
+use domesday_connector::{Connector, ConnectorError, ConnectorFactory, ReadAhead, Request, Surroundings};
+use domesday_model::{ObjectKey, Reason, RecordKind, ResumePolicy, UnitRecord, VersionMarks};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use tempfile::TempDir;
 
@@ -132,6 +132,99 @@ async fn what_took_a_files_place_is_not_read() {
         let error = batches(connector.as_ref(), container).await.unwrap_err();
         assert_eq!(error.reason(), reason, "{container}: {error}");
     }
+}
+
+/// Files of one packet, which keeps their folders open.
+fn packet(connector: &dyn Connector, keys: &[String]) -> Box<dyn ReadAhead> {
+    let request = |key: &String| Request {
+        key: ObjectKey::new(key.as_str()),
+        size: 0,
+        marks: VersionMarks::default(),
+        metadata: None,
+    };
+    connector.read_ahead(&keys.iter().map(request).collect::<Vec<_>>()).unwrap()
+}
+
+fn read_of_packet(packet: &dyn ReadAhead, index: usize) -> Result<String, Reason> {
+    let mut text = String::new();
+    packet.open(index).map_err(|error| error.reason)?.reader.read_to_string(&mut text).unwrap();
+    Ok(text)
+}
+
+#[test]
+fn a_packet_reads_its_files_in_any_order_from_more_folders_than_it_keeps_open() {
+    let (folder, connector) = tree();
+    let mut keys = vec!["file".to_owned(), "f1/f2/f3/file".to_owned()];
+    keys.extend((0..3 * open::PACKET_FOLDERS_MAX).map(|index| format!("f{index}/file")));
+    for key in &keys {
+        fs::create_dir_all(folder.path().join(key).parent().unwrap()).unwrap();
+        fs::write(folder.path().join(key), key).unwrap();
+    }
+    let packet = packet(connector.as_ref(), &keys);
+    for step in [1, 5, 11] {
+        for index in (0..keys.len()).map(|index| index * step % keys.len()) {
+            assert_eq!(read_of_packet(packet.as_ref(), index).as_ref(), Ok(&keys[index]));
+        }
+    }
+}
+
+#[test]
+fn however_many_packets_there_are_few_folders_are_kept_open() {
+    let (folder, connector) = tree();
+    let keys: Vec<String> = (0..open::PACKET_FOLDERS_MAX).map(|index| format!("f{index}/file")).collect();
+    for key in &keys {
+        fs::create_dir_all(folder.path().join(key).parent().unwrap()).unwrap();
+        fs::write(folder.path().join(key), key).unwrap();
+    }
+    let kept = || {
+        let open = fs::read_dir("/proc/self/fd").unwrap().flatten();
+        open.filter_map(|entry| fs::read_link(entry.path()).ok())
+            .filter(|path| path.starts_with(folder.path()) && path.as_path() != folder.path())
+            .count()
+    };
+    let packets: Vec<_> = (0..open::KEPT_FOLDERS_MAX).map(|_| packet(connector.as_ref(), &keys)).collect();
+    for packet in &packets {
+        for (index, key) in keys.iter().enumerate() {
+            assert_eq!(read_of_packet(packet.as_ref(), index).as_ref(), Ok(key));
+        }
+    }
+    assert_eq!(kept(), open::KEPT_FOLDERS_MAX);
+    drop(packets);
+    assert_eq!(kept(), 0);
+    let packet = packet(connector.as_ref(), &keys);
+    assert_eq!(read_of_packet(packet.as_ref(), 0).as_ref(), Ok(&keys[0]));
+    assert_eq!(kept(), 1, "there is room again");
+}
+
+#[test]
+fn what_took_a_files_place_in_a_folder_that_is_open_is_not_read() {
+    let (folder, connector) = tree();
+    let path = |name: &str| folder.path().join(name);
+    fs::create_dir(path("in")).unwrap();
+    let keys = ["in/file", "in/gone", "in/linked", "in/folder", "in/fifo"].map(str::to_owned);
+    for key in &keys {
+        fs::write(path(key), "text").unwrap();
+    }
+    let first = packet(connector.as_ref(), &keys);
+    assert_eq!(read_of_packet(first.as_ref(), 0), Ok("text".to_owned()));
+    for key in &keys[1..] {
+        fs::remove_file(path(key)).unwrap();
+    }
+    symlink("file", path("in/linked")).unwrap();
+    fs::create_dir(path("in/folder")).unwrap();
+    mknodat(CWD, path("in/fifo"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    for (index, reason) in
+        [(1, Reason::Vanished), (2, Reason::Changed), (3, Reason::Changed), (4, Reason::Changed)]
+    {
+        assert_eq!(read_of_packet(first.as_ref(), index), Err(reason), "{}", keys[index]);
+    }
+    // A link in the place of the folder leads nowhere: neither from the folder that is open, nor anew.
+    fs::rename(path("in"), path("was_in")).unwrap();
+    fs::create_dir(path("elsewhere")).unwrap();
+    fs::write(path("elsewhere/file"), "other").unwrap();
+    symlink("elsewhere", path("in")).unwrap();
+    assert_eq!(read_of_packet(first.as_ref(), 0), Ok("text".to_owned()));
+    assert_eq!(read_of_packet(packet(connector.as_ref(), &keys).as_ref(), 0), Err(Reason::Changed));
 }
 
 #[tokio::test]

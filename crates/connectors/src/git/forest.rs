@@ -180,6 +180,8 @@ fn nodes(pack: &Pack) -> Result<Vec<Node>, GitError> {
         nodes[at].next_sibling = nodes[base as usize].first_child;
         nodes[base as usize].first_child = at as u32;
     }
+    let bases = || nodes.iter().filter(|node| node.first_child != NONE);
+    pack.set_bases(bases().count(), bases().map(|node| node.offset));
     Ok(nodes)
 }
 

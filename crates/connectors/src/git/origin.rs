@@ -33,14 +33,11 @@ pub(super) fn origins(
 ) -> Result<HashMap<ObjectId, Origin>, GitError> {
     let mut search = Search {
         repository,
-        wanted: HashSet::new(),
+        wanted: ids.iter().copied().collect(),
         found: HashMap::new(),
         trees: HashSet::new(),
         is_abandoned: false,
     };
-    for id in ids {
-        search.begin(*id)?;
-    }
     if config.staged {
         search.staged()?;
     }
@@ -55,6 +52,7 @@ pub(super) fn origins(
     if !search.wanted.is_empty() {
         search.staged()?;
     }
+    search.describe_rest()?;
     if !search.wanted.is_empty() {
         search.is_abandoned = true;
         search.history(listing::all_commits(repository)?, None)?;
@@ -64,7 +62,7 @@ pub(super) fn origins(
 
 struct Search<'a> {
     repository: &'a Repository,
-    /// Blobs that are not found yet.
+    /// What is not found yet.
     wanted: HashSet<ObjectId>,
     found: HashMap<ObjectId, Origin>,
     /// Trees that were looked at.
@@ -74,33 +72,52 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Commits and tags describe themselves; blobs are searched for.
-    fn begin(&mut self, id: ObjectId) -> Result<(), GitError> {
-        let store = &self.repository.store;
-        let place = store.find(&id).and_then(|place| store.describe(&place));
-        let kind = if_readable(place)?.map(|(kind, _)| kind);
-        let describe = |kind| {
-            let object = store.read(&id)?;
-            Ok(match kind {
-                ObjectKind::Commit => origin(None, id, Commit::parse(&id, &object.data)?.author),
-                _ => {
-                    let tag = Tag::parse(&id, &object.data)?;
-                    origin(None, tag.target, tag.tagger)
-                }
-            })
-        };
-        match kind {
-            Some(ObjectKind::Blob) => drop(self.wanted.insert(id)),
-            Some(kind @ (ObjectKind::Commit | ObjectKind::Tag)) => {
-                self.found.extend(if_readable(describe(kind))?.map(|origin| (id, origin)));
+    /// Commits and tags describe themselves.
+    fn describe(&mut self, id: &ObjectId) -> Result<(), GitError> {
+        let object = self.repository.store.read(id)?;
+        let origin = match object.kind {
+            ObjectKind::Commit => origin(None, *id, Commit::parse(id, &object.data)?.author),
+            ObjectKind::Tag => {
+                let tag = Tag::parse(id, &object.data)?;
+                origin(None, tag.target, tag.tagger)
             }
-            Some(ObjectKind::Tree) | None => {}
+            ObjectKind::Blob | ObjectKind::Tree => return Ok(()),
+        };
+        self.wanted.remove(id);
+        self.found.insert(*id, origin);
+        Ok(())
+    }
+
+    fn describe_wanted(&mut self, id: &ObjectId) -> Result<(), GitError> {
+        if self.wanted.contains(id) {
+            if_readable(self.describe(id))?;
+        }
+        Ok(())
+    }
+
+    /// Leaves only blobs to be searched for. Not asked before all that references lead to was searched: to tell
+    /// what an object is takes a read for each delta of its chain.
+    fn describe_rest(&mut self) -> Result<(), GitError> {
+        let store = &self.repository.store;
+        for id in Vec::from_iter(self.wanted.iter().copied()) {
+            let described = store.find(&id).and_then(|place| store.describe(&place));
+            let kind = if_readable(described)?.map(|(kind, _)| kind);
+            if kind != Some(ObjectKind::Blob) {
+                if_readable(self.describe(&id))?;
+                self.wanted.remove(&id);
+            }
         }
         Ok(())
     }
 
     fn history(&mut self, tips: Vec<ObjectId>, within: Option<&IdSet>) -> Result<(), GitError> {
+        for tip in &tips {
+            self.describe_wanted(tip)?;
+        }
         let mut graph = Graph::new(self.repository, tips, within)?;
+        for commit in &graph.commits {
+            self.describe_wanted(&commit.id)?;
+        }
         while let Some(commit) = graph.next() {
             if_readable(self.commit(&commit))?;
             if self.wanted.is_empty() {
@@ -137,6 +154,7 @@ impl Search<'_> {
             let read = self.repository.tree(&tree, |entry| {
                 let path = || [folder.as_slice(), entry.name].concat();
                 match entry.kind {
+                    EntryKind::Tree if self.trees.contains(&entry.id.short()) => {}
                     EntryKind::Tree => pending.push((entry.id, [&path(), b"/".as_slice()].concat())),
                     EntryKind::Blob if self.wanted.contains(&entry.id) => brought.push((entry.id, path())),
                     _ => {}

@@ -4,12 +4,12 @@
 //! that completes the task. If its answer is lost, the done row tells whether it was this claim's.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use domesday_connector::{Connector, ReadAhead, Request};
 use domesday_content::Limits;
-use domesday_model::{FindingDraft, ObjectKey, ObjectReport, ScanOptions, TableObservation};
+use domesday_model::{FindingDraft, ObjectKey, ObjectReport, ScanOptions, TableObservation, VersionMarks};
 use domesday_scheduler::{
     CursorState, DatabaseFile, DatabaseTables, EnumCursor, ObjectDescriptor, ObjectError, ObjectSource,
     OpenObject, OpenTable, Packet, PacketHandle, PacketOptions, PacketTotals, ResultSink,
@@ -28,7 +28,9 @@ const RESULT_BATCH_MAX: usize = 2_000;
 /// Bytes of observations held before they are staged: those of one wide table may be megabytes.
 const OBSERVATION_BYTES_MAX: usize = 4 << 20;
 /// Messages of a packet on their way from the scan core; beyond that its threads wait.
-const RESULTS_AHEAD: usize = 64;
+const RESULTS_AHEAD: usize = 16;
+/// Results that share a message: each wakes up whoever stages them.
+const RESULTS_TOGETHER: usize = 64;
 /// Bytes of nested archives held in memory at once, per object.
 const NESTED_BUFFER_MAX: u64 = 64 << 20;
 
@@ -67,6 +69,7 @@ pub(super) async fn classify(
         session,
         packet,
         source: &source,
+        last_found: 0,
         halt: halt.clone(),
         batch: ResultBatch::default(),
         observation_bytes: 0,
@@ -89,12 +92,10 @@ pub(super) async fn classify(
             }
         };
         match message {
-            Some(Message::Findings(findings)) => {
-                Progress::add(&worker.progress.findings, findings.len() as u64);
-                staging.add(findings);
+            Some(Message::Results(results)) => {
+                Progress::add(&worker.progress.findings, results.findings.len() as u64);
+                staging.add(results);
             }
-            Some(Message::Object(report)) => staging.batch.objects.push(report),
-            Some(Message::Table(observation)) => staging.observe(observation),
             Some(Message::Done(totals)) => break totals,
             None => return Err(PacketError::Retry("the scan core dropped the packet".into())),
         }
@@ -185,6 +186,8 @@ struct Staging<'a> {
     session: &'a Session,
     packet: &'a WorkPacket,
     source: &'a PacketSource,
+    /// Place of the object that the last finding was in: that of the next one is mostly near.
+    last_found: usize,
     halt: Stop,
     batch: ResultBatch,
     /// Of the observations in the batch.
@@ -199,14 +202,25 @@ struct Staging<'a> {
 }
 
 impl Staging<'_> {
-    /// Adds the findings of one object, with the version of it that was listed.
-    fn add(&mut self, findings: Vec<FindingDraft>) {
-        if let Some(key) = findings.first().map(|finding| &finding.location.key)
-            && let Some(object) = self.source.objects.iter().find(|object| object.key == *key)
-        {
-            self.batch.versions.insert(key.clone(), object.marks);
+    /// Adds results, those of objects with the version of them that was listed.
+    fn add(&mut self, results: Results) {
+        for of_one in results.findings.chunk_by(|one, next| one.location.key == next.location.key) {
+            let key = &of_one[0].location.key;
+            if let Some(marks) = self.listed_marks(key) {
+                self.batch.versions.insert(key.clone(), marks);
+            }
         }
-        self.extend(findings);
+        self.extend(results.findings);
+        self.batch.objects.extend(results.objects);
+        results.tables.into_iter().for_each(|observation| self.observe(observation));
+    }
+
+    fn listed_marks(&mut self, key: &ObjectKey) -> Option<VersionMarks> {
+        let objects = &self.source.objects;
+        let nearest_first = (self.last_found..objects.len()).chain((0..self.last_found).rev());
+        let at = nearest_first.into_iter().find(|&at| objects[at].key == *key)?;
+        self.last_found = at;
+        Some(objects[at].marks)
     }
 
     /// Adds what the last scan had found in an object that is still the same.
@@ -224,7 +238,8 @@ impl Staging<'_> {
 
     fn extend(&mut self, findings: Vec<FindingDraft>) {
         if let Some(untraced) = &mut self.untraced {
-            untraced.extend(findings.iter().map(|finding| finding.location.key.clone()));
+            let of_each = findings.chunk_by(|one, next| one.location.key == next.location.key);
+            untraced.extend(of_each.map(|of_one| of_one[0].location.key.clone()));
         }
         self.findings += findings.len() as u64;
         self.batch.findings.extend(findings);
@@ -340,36 +355,70 @@ impl ObjectSource for PacketSource {
 }
 
 enum Message {
-    Findings(Vec<FindingDraft>),
-    Object(ObjectReport),
-    Table(TableObservation),
+    Results(Results),
     Done(PacketTotals),
 }
 
-/// Hands results over to the packet's async side. A receiver that is gone has no use for them.
-struct Sink(mpsc::Sender<Message>);
+/// What the scan core says of objects; all findings of one together.
+#[derive(Default)]
+struct Results {
+    findings: Vec<FindingDraft>,
+    objects: Vec<ObjectReport>,
+    tables: Vec<TableObservation>,
+}
+
+impl Results {
+    /// A table's observations may be large: they go at once.
+    fn is_full(&self) -> bool {
+        self.findings.len() + self.objects.len() >= RESULTS_TOGETHER || !self.tables.is_empty()
+    }
+}
+
+/// Hands results over to the packet's async side, several at once. A receiver that is gone has no use for them.
+struct Sink {
+    sender: mpsc::Sender<Message>,
+    /// Locked only to add to them or to take them, never while waiting for the receiver. What was taken is sent
+    /// before the call that took it returns, so that all are on their way when the core says that it is done.
+    waiting: Mutex<Results>,
+}
 
 impl Sink {
     fn new() -> (Sink, mpsc::Receiver<Message>) {
         let (sender, receiver) = mpsc::channel(RESULTS_AHEAD);
-        (Sink(sender), receiver)
+        (Sink { sender, waiting: Mutex::default() }, receiver)
+    }
+
+    fn add(&self, add: impl FnOnce(&mut Results)) {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        add(&mut waiting);
+        if waiting.is_full() {
+            let results = std::mem::take(&mut *waiting);
+            drop(waiting);
+            self.send(Message::Results(results));
+        }
+    }
+
+    fn send(&self, message: Message) {
+        let _ = self.sender.blocking_send(message);
     }
 }
 
 impl ResultSink for Sink {
     fn findings(&self, findings: Vec<FindingDraft>) {
-        let _ = self.0.blocking_send(Message::Findings(findings));
+        self.add(|waiting| waiting.findings.extend(findings));
     }
 
     fn object(&self, report: ObjectReport) {
-        let _ = self.0.blocking_send(Message::Object(report));
+        self.add(|waiting| waiting.objects.push(report));
     }
 
     fn table(&self, observation: TableObservation) {
-        let _ = self.0.blocking_send(Message::Table(observation));
+        self.add(|waiting| waiting.tables.push(observation));
     }
 
     fn packet_done(&self, totals: PacketTotals) {
-        let _ = self.0.blocking_send(Message::Done(totals));
+        let left = std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
+        self.send(Message::Results(left));
+        self.send(Message::Done(totals));
     }
 }

@@ -166,6 +166,27 @@ impl Session {
         }
     }
 
+    /// As [`Session::ask`], with a value that the call takes: it is copied only where the call may be repeated.
+    pub async fn give<V, T, F>(
+        &self,
+        halt: &Stop,
+        value: V,
+        mut call: impl FnMut(V) -> F,
+    ) -> Result<T, StoreError>
+    where
+        V: Clone,
+        F: Future<Output = Result<T, StoreError>>,
+    {
+        if self.config().is_patient {
+            return self.ask(halt, || call(value.clone())).await;
+        }
+        let given = self.held.unless_lost(call(value)).await;
+        if given.as_ref().is_err_and(StoreError::is_retryable) {
+            self.worker.metrics.store_errors.add(1);
+        }
+        given
+    }
+
     /// Claims and runs tasks of one type until closed. A failure ends the other type, too; either way every
     /// packet has been given back, dropped or done when this returns.
     async fn serve(self: &Arc<Self>, task_type: TaskType) -> Result<(), ControlError> {

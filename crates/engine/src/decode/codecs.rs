@@ -41,16 +41,30 @@ fn is_text(bytes: &[u8]) -> bool {
         && (bytes.is_ascii() || std::str::from_utf8(bytes).is_ok())
 }
 
-/// The value of a symbol of base64, of either alphabet.
-pub fn base64_symbol(byte: u8) -> Option<u8> {
-    match byte {
-        b'A'..=b'Z' => Some(byte - b'A'),
-        b'a'..=b'z' => Some(byte - b'a' + 26),
-        b'0'..=b'9' => Some(byte - b'0' + 52),
-        b'+' | b'-' => Some(62),
-        b'/' | b'_' => Some(63),
-        _ => None,
+/// In place of the value of a symbol, for what is none.
+const NO_SYMBOL: u8 = u8::MAX;
+
+/// By byte: its value as a symbol of base64, of either alphabet. A table, because every long word is looked at.
+static SYMBOLS: [u8; 256] = {
+    let mut symbols = [NO_SYMBOL; 256];
+    let mut byte = 0;
+    while byte < symbols.len() {
+        let symbol = byte as u8;
+        symbols[byte] = match symbol {
+            b'A'..=b'Z' => symbol - b'A',
+            b'a'..=b'z' => symbol - b'a' + 26,
+            b'0'..=b'9' => symbol - b'0' + 52,
+            b'+' | b'-' => 62,
+            b'/' | b'_' => 63,
+            _ => NO_SYMBOL,
+        };
+        byte += 1;
     }
+    symbols
+};
+
+pub fn is_base64_symbol(byte: u8) -> bool {
+    SYMBOLS[usize::from(byte)] != NO_SYMBOL
 }
 
 /// Hexadecimal if it can be, or else base64; line ends and blanks are passed over.
@@ -62,14 +76,17 @@ pub fn word(run: &[u8], padded: bool) -> Option<Decoded> {
     let mut held: [(u8, usize); 4] = [(0, 0); 4];
     let mut count = 0;
     for (at, &byte) in run.iter().enumerate() {
-        let Some(symbol) = base64_symbol(byte) else { continue };
+        if !is_base64_symbol(byte) {
+            continue;
+        }
+        let symbol = SYMBOLS[usize::from(byte)];
         held[count] = (symbol, at);
         count += 1;
         if count == 4 {
             flush(&mut decoded, &held, 4);
             count = 0;
-            // What begins as no text is none: most long words end here.
-            if decoded.text.len() == 12 && !may_be_text(&decoded.text) {
+            // One byte that is in no text is enough: most long words end here.
+            if !decoded.text[decoded.text.len() - 3..].iter().all(|&byte| may_be_in_text(byte)) {
                 return None;
             }
         }
@@ -81,8 +98,9 @@ pub fn word(run: &[u8], padded: bool) -> Option<Decoded> {
     decoded.into_text(&["base64"], &["base64", "utf-16le"])
 }
 
-fn may_be_text(bytes: &[u8]) -> bool {
-    bytes.iter().all(|&byte| byte.is_ascii_graphic() || b"\0 \t\r\n".contains(&byte) || !byte.is_ascii())
+/// Narrow or wide.
+fn may_be_in_text(byte: u8) -> bool {
+    byte.is_ascii_graphic() || b"\0 \t\r\n".contains(&byte) || !byte.is_ascii()
 }
 
 fn flush(decoded: &mut Decoded, held: &[(u8, usize); 4], count: usize) {
@@ -97,14 +115,17 @@ fn flush(decoded: &mut Decoded, held: &[(u8, usize); 4], count: usize) {
 fn hex(run: &[u8]) -> Option<Decoded> {
     let mut decoded = Decoded::default();
     for (at, pair) in run.as_chunks::<2>().0.iter().enumerate() {
-        decoded.push(hex_byte(pair)?, 2 * at, 2 * at + 2);
+        let byte = hex_byte(pair).filter(|&byte| may_be_in_text(byte))?;
+        decoded.push(byte, 2 * at, 2 * at + 2);
     }
     decoded.into_text(&["hex"], &["hex", "utf-16le"])
 }
 
+/// The byte of two digits.
 fn hex_byte(digits: &[u8]) -> Option<u8> {
-    digits.iter().all(u8::is_ascii_hexdigit).then_some(())?;
-    std::str::from_utf8(digits).ok().and_then(|digits| u8::from_str_radix(digits, 16).ok())
+    let value = |digit: u8| char::from(digit).to_digit(16);
+    let [high, low] = digits else { return None };
+    Some((value(*high)? << 4 | value(*low)?) as u8)
 }
 
 /// Decodes the escapes of a run and leaves the rest: `escape` tells what stands at the beginning of its argument,

@@ -50,7 +50,7 @@ impl Encoding {
     fn continues(self, bytes: &[u8], at: usize) -> bool {
         let byte = bytes[at];
         match self {
-            Encoding::Word => codecs::base64_symbol(byte).is_some(),
+            Encoding::Word => codecs::is_base64_symbol(byte),
             Encoding::Percent => byte.is_ascii_graphic() && !b"\"'`<>".contains(&byte),
             Encoding::Backslash => !b"\n\r\"'`".contains(&byte),
             Encoding::Entities => !b"\n\r".contains(&byte),

@@ -12,6 +12,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use super::shares::{GramSet, NO_GRAMS, common_share, common_with, gram_share, share, share_of_kinds};
 use super::simd::{
@@ -84,6 +85,48 @@ fn byte_of(literal: &Literal, offset: i32, at: usize) -> Option<u8> {
     usize::try_from(offset + at as i32).ok().and_then(|at| literal.bytes.get(at)).copied()
 }
 
+/// What all literals of a list have around their gram, in any case: most texts that have the gram end here.
+#[derive(Clone, Copy)]
+struct Probe {
+    bytes: u128,
+    /// Those bytes that count.
+    care: u128,
+}
+
+/// Bytes before the gram that a probe has.
+const PROBE_BEFORE: usize = 6;
+const PROBE_LEN: usize = size_of::<u128>();
+
+impl Probe {
+    /// Of some entries; of none, it refuses nothing, and nothing is lost by that.
+    fn of(entries: &[Entry], literals: &[(Literal, Vec<u32>)]) -> Probe {
+        let around = |entry: &Entry, at: usize| {
+            byte_of(&literals[entry.literal as usize].0, entry.offset - PROBE_BEFORE as i32, at)
+        };
+        let (mut bytes, mut care) = ([0; PROBE_LEN], [0; PROBE_LEN]);
+        for at in 0..PROBE_LEN {
+            let mut all = entries.iter().map(|entry| around(entry, at).map(fold));
+            if let Some(Some(byte)) = all.next()
+                && all.all(|other| other == Some(byte))
+            {
+                (bytes[at], care[at]) = (byte, u8::MAX);
+            }
+        }
+        Probe { bytes: u128::from_le_bytes(bytes), care: u128::from_le_bytes(care) }
+    }
+
+    #[inline(always)]
+    fn allows(&self, text: [u8; PROBE_LEN]) -> bool {
+        const FOLD_ALL: u128 = u128::from_le_bytes([fold(0); PROBE_LEN]);
+        (u128::from_le_bytes(text) | FOLD_ALL) & self.care == self.bytes
+    }
+}
+
+/// A byte in any case.
+const fn fold(byte: u8) -> u8 {
+    byte | FOLD as u8
+}
+
 /// Collects the literals of all rules.
 #[derive(Default)]
 pub struct Builder {
@@ -106,11 +149,15 @@ impl Builder {
         };
         let list = |entry: &Entry| hash::<LISTS>(entry.gram, key);
         entries.sort_by_key(list);
-        let list_starts =
-            (0..=LISTS).map(|number| entries.partition_point(|entry| list(entry) < number) as u32);
+        let list_starts: Vec<u32> =
+            (0..=LISTS).map(|number| entries.partition_point(|entry| list(entry) < number) as u32).collect();
+        let probes = list_starts
+            .windows(2)
+            .map(|bounds| Probe::of(&entries[bounds[0] as usize..bounds[1] as usize], &literals));
+        let probes = probes.collect();
         let mut known = GramHashes::default();
         entries.iter().flat_map(Entry::grams).for_each(|gram| known.insert(gram));
-        LiteralIndex { test, key, level, known, list_starts: list_starts.collect(), entries, literals }
+        LiteralIndex { test, key, level, known, probes, list_starts, entries, literals }
     }
 }
 
@@ -132,8 +179,8 @@ fn rarest(literal: &Literal, neighbours: usize) -> i32 {
 fn commonness(literal: &Literal, offset: i32) -> f32 {
     let bytes: [Option<u8>; GRAM] = std::array::from_fn(|at| byte_of(literal, offset, at));
     let by_chance = |any_case: bool| {
-        let place = |byte: Option<u8>| byte.map_or(WHOLE, |byte| forms(byte, any_case).map(share).sum());
-        bytes.map(|byte| place(byte) / WHOLE).iter().product::<f32>()
+        let of_bytes = &BY_CHANCE[usize::from(any_case)];
+        bytes.iter().map(|byte| byte.map_or(1.0, |byte| of_bytes[usize::from(byte)])).product::<f32>()
     };
     let expected = by_chance(literal.any_case);
     let counted = match bytes {
@@ -144,6 +191,12 @@ fn commonness(literal: &Literal, offset: i32) -> f32 {
     let part = if literal.any_case { 1.0 } else { expected / by_chance(true) };
     counted.map_or(expected, |counted| expected.max(counted * part))
 }
+
+/// How much text has each byte, as it is and in any case.
+static BY_CHANCE: LazyLock<[[f32; 256]; 2]> = LazyLock::new(|| {
+    let of = |byte: usize, any_case| forms(byte as u8, any_case).map(share).sum::<f32>() / WHOLE;
+    [false, true].map(|any_case| std::array::from_fn(|byte| of(byte, any_case)))
+});
 
 /// The share of all bytes, in millionths.
 const WHOLE: f32 = 1e6;
@@ -156,61 +209,71 @@ const GRAMS_WEIGHED: usize = 5;
 /// The kinds of bytes at a place of the grams of a bucket, their share of all text, and the common grams that have
 /// one of them there.
 #[derive(Clone, Copy)]
-struct Place {
+struct Place<C> {
     kinds: u64,
     share: f32,
-    common: GramSet,
+    common: C,
 }
 
-impl Place {
-    const NONE: Place = Place { kinds: 0, share: 0.0, common: NO_GRAMS };
+/// A place of one gram, with the kind of its byte.
+type GramPlace = Place<&'static GramSet>;
 
-    fn of(byte: Option<u8>, at: usize) -> Place {
+impl GramPlace {
+    const NONE: GramPlace = Place { kinds: 0, share: 0.0, common: &NO_GRAMS };
+
+    fn of(byte: Option<u8>, at: usize) -> GramPlace {
         let kinds = byte.map_or(u64::MAX, |byte| 1 << kind(byte));
         Place { kinds, share: share_of_kinds(kinds) / WHOLE, common: common_with(byte, at) }
     }
+}
+
+impl Place<GramSet> {
+    const EMPTY: Place<GramSet> = Place { kinds: 0, share: 0.0, common: NO_GRAMS };
 
     /// The share with those of another.
-    fn share_with(&self, other: &Place) -> f32 {
-        self.share + share_of_kinds(other.kinds & !self.kinds) / WHOLE
+    fn share_with(&self, other: &GramPlace) -> f32 {
+        match other.kinds & !self.kinds {
+            0 => self.share,
+            new if new == other.kinds => self.share + other.share,
+            new => self.share + share_of_kinds(new) / WHOLE,
+        }
     }
 
-    fn add(&mut self, other: &Place) {
+    fn add(&mut self, other: &GramPlace) {
         self.share = self.share_with(other);
         self.kinds |= other.kinds;
-        self.common.iter_mut().zip(&other.common).for_each(|(ours, theirs)| *ours |= theirs);
+        self.common.iter_mut().zip(other.common).for_each(|(ours, theirs)| *ours |= theirs);
     }
 }
 
 /// Places of grams, and how much text passes there.
 #[derive(Clone, Copy)]
 struct Bucket {
-    places: [Place; GRAM],
+    places: [Place<GramSet>; GRAM],
     by_chance: f32,
     common: GramSet,
 }
 
 impl Bucket {
-    const EMPTY: Bucket = Bucket { places: [Place::NONE; GRAM], by_chance: 0.0, common: NO_GRAMS };
+    const EMPTY: Bucket = Bucket { places: [Place::EMPTY; GRAM], by_chance: 0.0, common: NO_GRAMS };
 
     /// How much more text passes with one more gram: as much as if bytes came by chance, and the common grams, which
     /// do not. `None` if it is not less than `limit`.
-    fn cost_of(&self, gram: &[Place; GRAM], limit: f32) -> Option<f32> {
-        let shares = self.places.iter().zip(gram).map(|(place, byte)| place.share_with(byte));
+    fn cost_of(&self, gram: &[GramPlace; GRAM], limit: f32) -> Option<f32> {
+        let shares = (0..GRAM).map(|at| self.places[at].share_with(&gram[at]));
         let mut more = shares.product::<f32>() - self.by_chance;
         for (word, known) in self.common.iter().enumerate() {
             if more >= limit {
                 return None;
             }
-            let places = self.places.iter().zip(gram);
-            let all =
-                places.fold(u64::MAX, |all, (ours, theirs)| all & (ours.common[word] | theirs.common[word]));
+            let either = |at: usize| self.places[at].common[word] | gram[at].common[word];
+            let all = (0..GRAM).fold(u64::MAX, |all, at| all & either(at));
             more += common_share(word, all & !known);
         }
         (more < limit).then_some(more)
     }
 
-    fn add(&mut self, gram: &[Place; GRAM]) {
+    fn add(&mut self, gram: &[GramPlace; GRAM]) {
         self.places.iter_mut().zip(gram).for_each(|(ours, theirs)| ours.add(theirs));
         self.by_chance = self.places.iter().map(|place| place.share).product();
         self.common = std::array::from_fn(|word| {
@@ -238,13 +301,13 @@ fn in_buckets(literals: &[(Literal, Vec<u32>)]) -> (Buckets, Vec<Entry>) {
     let mut entries = Vec::new();
     for (number, literal, grams) in order {
         let mut best = (f32::INFINITY, 0, 0);
-        let mut best_gram = [Place::NONE; GRAM];
+        let mut best_gram = [GramPlace::NONE; GRAM];
         for (commonness, offset) in grams {
             let verifying = VERIFY_COST * commonness;
             if verifying >= best.0 {
                 break;
             }
-            let gram = std::array::from_fn(|at| Place::of(byte_of(literal, offset, at), at));
+            let gram = std::array::from_fn(|at| GramPlace::of(byte_of(literal, offset, at), at));
             for (number, bucket) in buckets.iter().enumerate() {
                 if let Some(more) = bucket.cost_of(&gram, best.0 - verifying) {
                     best = (more + verifying, offset, number);
@@ -367,6 +430,8 @@ pub struct LiteralIndex {
     level: Level,
     /// Which grams are anyone's: most that pass the test end here.
     known: GramHashes,
+    /// One for each list.
+    probes: Vec<Probe>,
     /// The entries of list `n` are `entries[list_starts[n]..list_starts[n + 1]]`.
     list_starts: Vec<u32>,
     entries: Vec<Entry>,
@@ -405,6 +470,10 @@ impl LiteralIndex {
 
     fn verify(&self, gram: u32, bytes: &[u8], at: usize, hits: &mut Vec<Hit>) {
         let list = hash::<LISTS>(gram, self.key);
+        let around = at.checked_sub(PROBE_BEFORE).and_then(|from| bytes.get(from..)?.first_chunk());
+        if around.is_some_and(|around| !self.probes[list].allows(*around)) {
+            return;
+        }
         let entries = self.list_starts[list] as usize..self.list_starts[list + 1] as usize;
         for entry in &self.entries[entries] {
             if (gram | entry.fold) & entry.care == entry.gram {

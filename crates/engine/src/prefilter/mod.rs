@@ -6,7 +6,9 @@
 //! instructions of the machine. The cost of a byte does not depend on how many rules there are.
 
 mod literals;
+mod near;
 mod places;
+mod rows;
 mod shapes;
 mod shares;
 mod simd;
@@ -17,6 +19,7 @@ use crate::decode;
 use crate::rules::gate::Gate;
 use crate::rules::{Literal, Rule, Shape, Trigger};
 
+use near::{NEAR_MAX, NEAR_RUN, Near};
 pub use shapes::{LONG_WORD_MIN, WORD_MAX};
 
 /// A trigger of a rule at a place in the chunk.
@@ -40,22 +43,29 @@ pub const SEGMENT_ALIGN: usize = 64;
 pub struct Buffers {
     literals: literals::Buffers,
     shapes: shapes::Buffers,
+    near: Near,
 }
 
 pub struct Prefilter {
     literals: literals::LiteralIndex,
+    /// Those of rules whose every match has a long word not far from them: the greater part, and hardly any text has to
+    /// be searched for them.
+    near_words: literals::LiteralIndex,
     shapes: shapes::ShapeIndex,
 }
 
 impl Prefilter {
     /// For those of the rules that are `wanted`, and for what may be decoded.
     pub fn new(rules: &[Rule], wanted: impl Fn(&Rule) -> bool) -> Prefilter {
-        let mut literals = literals::Builder::default();
+        let (mut literals, mut near_words) = (literals::Builder::default(), literals::Builder::default());
         let level = simd::Level::of_machine();
         let mut shapes = shapes::ShapeIndex::new(level);
         for (rule, index) in rules.iter().zip(0u32..).filter(|(rule, _)| wanted(rule)) {
             match &rule.trigger {
-                Trigger::Literals(set) => set.iter().for_each(|literal| literals.add(literal, index)),
+                Trigger::Literals(set) => {
+                    let literals = if has_long_word(rule) { &mut near_words } else { &mut literals };
+                    set.iter().for_each(|literal| literals.add(literal, index));
+                }
                 Trigger::Shape(shape) => shapes.add(*shape, index, &rule.gate),
             }
         }
@@ -63,16 +73,25 @@ impl Prefilter {
             literals.add(&Literal { bytes: trigger.as_bytes().to_vec(), any_case: true }, DECODE);
         }
         shapes.add(Shape::WordDigits { min: 0, len: LONG_WORD_MIN as u8 }, DECODE, &Gate::open());
-        Prefilter { literals: literals.build(level), shapes }
+        Prefilter { literals: literals.build(level), near_words: near_words.build(level), shapes }
     }
 
     /// Adds the hits found from `segment` of `bytes`. Segments that cover a chunk give every hit of it;
     /// a hit near the border of two may come from both.
     pub fn find(&self, bytes: &[u8], segment: Range<usize>, buffers: &mut Buffers, hits: &mut Vec<Hit>) {
         debug_assert!(segment.start.is_multiple_of(SEGMENT_ALIGN));
-        self.literals.find(bytes, segment.clone(), &mut buffers.literals, hits);
-        self.shapes.find(bytes, segment, &mut buffers.shapes, hits);
+        let Buffers { literals, shapes, near } = buffers;
+        self.literals.find(bytes, segment.clone(), literals, hits);
+        self.shapes.find(bytes, segment, shapes, near, hits);
+        for near in near.drain() {
+            self.near_words.find(bytes, near.start..near.end.min(bytes.len()), literals, hits);
+        }
     }
+}
+
+/// Whether every match has a long word, and no part of it is far from that.
+fn has_long_word(rule: &Rule) -> bool {
+    rule.max_len <= NEAR_MAX && rule.run.as_ref().is_some_and(|run| run.is_word_of(NEAR_RUN))
 }
 
 #[cfg(test)]

@@ -31,26 +31,18 @@ impl Group {
         }
     }
 
-    /// The rules that the bytes around `at` allow. Beyond the ends of the chunk anything may stand.
-    fn allowed(&self, bytes: &[u8], at: usize) -> u64 {
-        /// Bytes that tell most places apart.
-        const FEW: usize = 5;
-        let before = at.checked_sub(1);
-        let around = before.and_then(|before| bytes[before..].first_chunk::<AROUND>());
-        let allow = |rules: u64, (table, &byte): (&[u64; 256], &u8)| rules & table[usize::from(byte)];
-        match around {
-            Some(around) => {
-                let few = self.around[..FEW].iter().zip(&around[..FEW]).fold(u64::MAX, allow);
-                if few == 0 {
-                    return 0;
-                }
-                self.around[FEW..].iter().zip(&around[FEW..]).fold(few, allow)
-            }
-            None => {
-                let from = usize::from(before.is_none());
-                self.around[from..].iter().zip(&bytes[before.unwrap_or(0)..]).fold(u64::MAX, allow)
+    /// Those of `rules` that the bytes around `at` allow. Beyond the ends of the chunk anything may stand.
+    #[inline(always)]
+    fn allowed(&self, mut rules: u64, bytes: &[u8], at: usize) -> u64 {
+        let (tables, from) = if at == 0 { (&self.around[1..], 0) } else { (&self.around[..], at - 1) };
+        for (table, &byte) in tables.iter().zip(&bytes[from..]) {
+            rules &= table[usize::from(byte)];
+            // Most places end at their first bytes.
+            if rules == 0 {
+                break;
             }
         }
+        rules
     }
 }
 
@@ -71,19 +63,14 @@ impl Places {
         allowed.for_each(|(_, rules)| *rules |= bit);
     }
 
-    /// Adds the hits at `at`, where `facts` tells the digits and the length of what is there, if it is.
-    pub fn push(
-        &self,
-        bytes: &[u8],
-        at: usize,
-        facts: impl FnOnce() -> Option<(usize, usize)>,
-        hits: &mut Vec<Hit>,
-    ) {
-        let mut groups = self.0.iter().map(|group| (group, group.allowed(bytes, at)));
-        let Some(first) = groups.find(|(_, rules)| *rules != 0) else { return };
-        let Some((digits, len)) = facts() else { return };
-        for (group, rules) in std::iter::once(first).chain(groups) {
-            let mut rules = rules & group.digits[digits.min(FACT_MAX)] & group.len[len.min(FACT_MAX)];
+    /// Adds the hits at `at`, where there are `digits` digits, and something of the length `len`.
+    #[inline(always)]
+    pub fn push(&self, bytes: &[u8], at: usize, digits: usize, len: usize, hits: &mut Vec<Hit>) {
+        for group in &self.0 {
+            let mut rules = group.digits[digits.min(FACT_MAX)] & group.len[len.min(FACT_MAX)];
+            if rules != 0 {
+                rules = group.allowed(rules, bytes, at);
+            }
             while rules != 0 {
                 hits.push(Hit { rule: group.rules[rules.trailing_zeros() as usize], at, len: 1 });
                 rules &= rules - 1;

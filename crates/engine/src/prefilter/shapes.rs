@@ -1,12 +1,16 @@
 //! Shapes: triggers for rules without a literal. Runs of classes of bytes are found in bit masks, 64 bytes at
-//! a time without a branch per byte; only where a mask says so are bytes looked at one by one. Each shape is
-//! defined by a function of the bytes near a position alone (`*_at`), so that hits do not depend on where a
-//! chunk begins; a hit's rules are those whose gate lets the place through.
+//! a time without a branch per byte; only where a mask says so are bytes looked at one by one. Each shape depends
+//! on the bytes near a position alone, so that hits do not depend on where a chunk begins; a hit's rules are those
+//! whose gate lets the place through.
+//!
+//! On the way it tells where long words are: see [`NEAR_RUN`].
 
 use std::ops::Range;
 
+use super::near::{NEAR_RUN, Near};
 use super::places::{FACT_MAX, Places};
-use super::simd::{self, BLOCK, CLASSES, Level};
+use super::rows::{Masks, Row, bits, down, make_row, pair, runs, up};
+use super::simd::{self, ALNUM, BLOCK, DIGIT, Level};
 use super::{Hit, SEGMENT_ALIGN};
 use crate::rules::Shape;
 use crate::rules::gate::{GROUP_MAX, Gate};
@@ -21,20 +25,16 @@ pub const WORD_MAX: usize = 64;
 pub const LONG_WORD_MIN: usize = 23;
 /// Bytes of a hexadecimal run in which colons count.
 const HEX_RUN_MAX: usize = 64;
-/// Masks of the blocks that are searched together, with those of the block before and the block after. A row of
-/// [`MANY`] takes least per block, and one of [`FEW`] least for a text that is no longer.
-type Row<const R: usize> = [u64; R];
-const MANY: usize = 32 + 2;
+/// Masks of so many blocks that are searched together take least per block ...
+const MANY: usize = 64 + 2;
+/// ... and of so many least for a text that is no longer.
 const FEW: usize = 2 + 2;
 
 const _: () = assert!(SEGMENT_ALIGN.is_multiple_of(BLOCK));
 // A run is told from the masks of its block and the next.
-const _: () = assert!(DIGITS_MAX <= BLOCK && LONG_WORD_MIN <= BLOCK && DIGITS_MAX <= FACT_MAX);
+const _: () = assert!(2 * DIGITS_MAX <= BLOCK && WORD_MAX <= BLOCK && DIGITS_MAX <= FACT_MAX);
+const _: () = assert!(NEAR_RUN <= LONG_WORD_MIN);
 const _: () = assert!(GROUP_MAX <= FACT_MAX && WORD_MAX <= FACT_MAX);
-
-fn is_separator(byte: u8) -> bool {
-    matches!(byte, b' ' | b'-' | b'.' | b'/')
-}
 
 fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
@@ -46,26 +46,6 @@ fn is_hex_colon(byte: u8) -> bool {
 
 fn before(bytes: &[u8], at: usize) -> u8 {
     at.checked_sub(1).map_or(0, |at| bytes[at])
-}
-
-/// Digits from `at` on with single separators between, up to [`DIGITS_MAX`]; 0 unless a group of digits
-/// starts at `at`.
-pub(super) fn digits_at(bytes: &[u8], at: usize) -> usize {
-    if before(bytes, at).is_ascii_digit() {
-        return 0;
-    }
-    let (mut count, mut i) = (0, at);
-    while count < DIGITS_MAX && i < bytes.len() {
-        if bytes[i].is_ascii_digit() {
-            count += 1;
-            i += 1;
-        } else if count > 0 && is_separator(bytes[i]) && bytes.get(i + 1).is_some_and(u8::is_ascii_digit) {
-            i += 1;
-        } else {
-            break;
-        }
-    }
-    count
 }
 
 /// Whether four groups of one to three digits with dots between start at `at`.
@@ -86,26 +66,6 @@ pub(super) fn quad_at(bytes: &[u8], at: usize) -> bool {
         }
     }
     true
-}
-
-/// A word's first bytes in numbers.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(super) struct Word {
-    pub digits: usize,
-    pub len: usize,
-}
-
-/// The first `max` bytes of the word that starts at `at`; `None` unless one with a letter starts there.
-pub(super) fn word_at(bytes: &[u8], at: usize, max: usize) -> Option<Word> {
-    if is_word(before(bytes, at)) {
-        return None;
-    }
-    let mut word = Word::default();
-    for byte in bytes[at..].iter().take(max).take_while(|byte| byte.is_ascii_alphanumeric()) {
-        word.len += 1;
-        word.digits += usize::from(byte.is_ascii_digit());
-    }
-    (word.len > word.digits).then_some(word)
 }
 
 /// Colons of the run of hexadecimal digits and colons that starts at `at`, within [`HEX_RUN_MAX`] bytes;
@@ -164,7 +124,7 @@ impl ShapeIndex {
             colons: Counted::default(),
             ats: Counted::default(),
             digits_min: DIGITS_MAX,
-            words_min: LONG_WORD_MIN,
+            words_min: NEAR_RUN,
         }
     }
 
@@ -190,12 +150,19 @@ impl ShapeIndex {
         }
     }
 
-    /// Adds the hits that begin in `segment` or reach into it.
-    pub fn find(&self, bytes: &[u8], segment: Range<usize>, buffers: &mut Buffers, hits: &mut Vec<Hit>) {
+    /// Adds the hits that begin in `segment` or reach into it, and to `near` where long words are not far.
+    pub fn find(
+        &self,
+        bytes: &[u8],
+        segment: Range<usize>,
+        buffers: &mut Buffers,
+        near: &mut Near,
+        hits: &mut Vec<Hit>,
+    ) {
         if segment.len().div_ceil(BLOCK) <= FEW - 2 {
-            self.find_in(bytes, segment, &mut buffers.few, hits);
+            self.find_in(bytes, segment, &mut buffers.few, near, hits);
         } else {
-            self.find_in(bytes, segment, &mut buffers.many, hits);
+            self.find_in(bytes, segment, &mut buffers.many, near, hits);
         }
     }
 
@@ -204,54 +171,62 @@ impl ShapeIndex {
         bytes: &[u8],
         segment: Range<usize>,
         sheet: &mut Sheet<R>,
+        near: &mut Near,
         hits: &mut Vec<Hit>,
     ) {
-        let Sheet { masks, spots } = sheet;
         let mut colons_done = 0;
         for from in segment.clone().step_by((R - 2) * BLOCK) {
             let blocks = (segment.end - from).div_ceil(BLOCK).min(R - 2);
-            masks.read(self.level, bytes, from);
-            let (digits_min, words_min) = (self.digits_min, self.words_min);
-            simd::run(self.level, Search { masks, digits_min, words_min, spots });
-            for row in (1..=blocks).filter(|&row| spots.any[row] != 0) {
-                let at = from + (row - 1) * BLOCK;
-                self.look(bytes, at, spots, row, hits);
-                for colon in bits(spots.colons[row]).map(|bit| at + bit) {
-                    self.look_at_colon(bytes, colon, &mut colons_done, hits);
-                }
-            }
+            sheet.masks.read(self.level, bytes, from);
+            let colons_done = &mut colons_done;
+            simd::run(
+                self.level,
+                Search { shapes: self, bytes, from, blocks, sheet, colons_done, near, hits },
+            );
         }
     }
 
+    #[inline(always)]
     fn look<const R: usize>(
         &self,
         bytes: &[u8],
         from: usize,
+        masks: &Masks<R>,
         spots: &Spots<R>,
         row: usize,
         hits: &mut Vec<Hit>,
     ) {
-        let group_len =
-            |at: usize| bytes[at..].iter().take(GROUP_MAX).take_while(|byte| byte.is_ascii_digit()).count();
-        let all = |mask: u64| bits(mask).map(move |bit| from + bit);
-        for at in all(spots.digits[row]) {
-            self.digits.push(bytes, at, || Some((digits_at(bytes, at), group_len(at))), hits);
+        let digits = pair(&masks.0[DIGIT], row);
+        let group_len = |bit: usize| (digits >> bit).trailing_ones().min(GROUP_MAX as u32) as usize;
+        if spots.digits[row] != 0 {
+            let joined = pair(&spots.joined, row);
+            for bit in bits(spots.digits[row]) {
+                let count = digits_within(digits >> bit, (joined >> bit).trailing_ones()).min(DIGITS_MAX);
+                self.digits.push(bytes, from + bit, count, group_len(bit), hits);
+            }
         }
-        for first_dot in all(spots.quads[row]) {
+        for first_dot in bits(spots.quads[row]).map(|bit| from + bit) {
             let at = walk_back(bytes, first_dot, 4, |byte| byte.is_ascii_digit());
-            self.quads.push(bytes, at, || quad_at(bytes, at).then(|| (0, group_len(at))), hits);
+            if quad_at(bytes, at) {
+                let group = bytes[at..].iter().take(GROUP_MAX).take_while(|byte| byte.is_ascii_digit());
+                self.quads.push(bytes, at, 0, group.count(), hits);
+            }
         }
-        for digit in bits(spots.word_digits[row]) {
-            let starts = spots.words[row] & (u64::MAX >> (63 - digit));
-            let at = from + starts.ilog2() as usize;
-            let word = || word_at(bytes, at, SHORT_WORD_MAX).map(|word| (word.digits, word.len));
-            self.words.push(bytes, at, word, hits);
+        if spots.word_digits[row] | spots.long_words[row] != 0 {
+            let words = pair(&masks.0[ALNUM], row);
+            for digit in bits(spots.word_digits[row]) {
+                let bit = (spots.words[row] & (u64::MAX >> (63 - digit))).ilog2() as usize;
+                if let Some((count, len)) = word_at(words >> bit, digits >> bit, SHORT_WORD_MAX) {
+                    self.words.push(bytes, from + bit, count, len, hits);
+                }
+            }
+            for bit in bits(spots.long_words[row]) {
+                if let Some((count, len)) = word_at(words >> bit, digits >> bit, WORD_MAX) {
+                    self.long_words.push(bytes, from + bit, count, len, hits);
+                }
+            }
         }
-        for at in all(spots.long_words[row]) {
-            let word = || word_at(bytes, at, WORD_MAX).map(|word| (word.digits, word.len));
-            self.long_words.push(bytes, at, word, hits);
-        }
-        for at in all(spots.ats[row]).filter(|&at| at_at(bytes, at)) {
+        for at in bits(spots.ats[row]).map(|bit| from + bit).filter(|&at| at_at(bytes, at)) {
             self.ats.push(1, at, hits);
         }
     }
@@ -279,17 +254,12 @@ struct Sheet<const R: usize> {
     spots: Spots<R>,
 }
 
-/// The classes of the bytes of a batch of blocks.
-struct Masks<const R: usize>([Row<R>; CLASSES]);
-
-impl<const R: usize> Default for Masks<R> {
-    fn default() -> Masks<R> {
-        Masks([[0; R]; CLASSES])
-    }
-}
-
 /// Where in each block of a batch a shape may be.
 struct Spots<const R: usize> {
+    /// Digits, and single separators between them.
+    joined: Row<R>,
+    /// Where runs of [`NEAR_RUN`] begin.
+    near: Row<R>,
     /// The first digits of groups.
     digits: Row<R>,
     /// The first dots of quads.
@@ -310,6 +280,8 @@ impl<const R: usize> Default for Spots<R> {
     fn default() -> Spots<R> {
         let none = [0; R];
         Spots {
+            joined: none,
+            near: none,
             digits: none,
             quads: none,
             words: none,
@@ -322,90 +294,56 @@ impl<const R: usize> Default for Spots<R> {
     }
 }
 
-/// The bits of `row[i]`, each moved up by `by` places from the block before.
+/// How many of the lowest `len` bits are set.
 #[inline(always)]
-fn up<const R: usize>(row: &Row<R>, i: usize, by: u32) -> u64 {
-    row[i] << by | row[i - 1] >> (u64::BITS - by)
+fn digits_within(digits: u128, len: u32) -> usize {
+    let within = 1u128.checked_shl(len).map_or(u128::MAX, |end| end - 1);
+    (digits & within).count_ones() as usize
 }
 
-/// The bits of `row[i]`, each moved down by `by` places from the block after.
+/// The digits and the length of the word that begins with the lowest bit, as far as `max`; `None` if it has no letter.
 #[inline(always)]
-fn down<const R: usize>(row: &Row<R>, i: usize, by: u32) -> u64 {
-    row[i] >> by | row[i + 1] << (u64::BITS - by)
+fn word_at(words: u128, digits: u128, max: usize) -> Option<(usize, usize)> {
+    let len = words.trailing_ones().min(max as u32);
+    let count = digits_within(digits, len);
+    (count < len as usize).then_some((count, len as usize))
 }
 
-fn bits(mut mask: u64) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let bit = (mask != 0).then(|| mask.trailing_zeros() as usize);
-        mask &= mask.wrapping_sub(1);
-        bit
-    })
-}
-
-/// Makes a row out of each block with its neighbours; behind the last there is nothing, and `last` is what is in the
-/// block after. Written so that the compiler makes several blocks at once: no row is changed while it is read.
-#[inline(always)]
-fn make_row<const R: usize>(each: impl Fn(usize) -> u64, last: u64) -> Row<R> {
-    let mut row = [0; R];
-    for (i, mask) in row[..R - 1].iter_mut().enumerate().skip(1) {
-        *mask = each(i);
-    }
-    row[R - 1] = last;
-    row
-}
-
-/// From the bits that begin a run of `done`, leaves those that begin one of `len`; in the last block, those
-/// whose run ends within it.
-#[inline(always)]
-fn runs<const R: usize>(row: &Row<R>, mut done: usize, len: usize) -> Row<R> {
-    let mut run = *row;
-    while done < len {
-        let by = done.min(len - done) as u32;
-        let last = run[R - 1];
-        run = make_row(|i| run[i] & down(&run, i, by), last & last >> by);
-        done += by as usize;
-    }
-    run
-}
-
-impl<const R: usize> Masks<R> {
-    /// Reads the blocks from `from` on, the block before and the block after. Beyond the ends of the chunk
-    /// there is nothing of any class.
-    fn read(&mut self, level: Level, bytes: &[u8], from: usize) {
-        let mut next = match from.checked_sub(BLOCK) {
-            Some(_) => 0,
-            None => {
-                self.0.iter_mut().for_each(|row| row[0] = 0);
-                1
-            }
-        };
-        let rest = &bytes[from - (1 - next) * BLOCK..];
-        let rest = &rest[..rest.len().min((R - next) * BLOCK)];
-        let (whole, last) = rest.as_chunks();
-        let mut padded = [0; BLOCK];
-        padded[..last.len()].copy_from_slice(last);
-        for blocks in [whole, if last.is_empty() { &[] } else { std::slice::from_ref(&padded) }] {
-            simd::classify(level, blocks, |i, classes| {
-                self.0.iter_mut().zip(classes).for_each(|(row, &class)| row[next + i] = class);
-            });
-            next += blocks.len();
-        }
-        self.0.iter_mut().for_each(|row| row[next..].fill(0));
-    }
-}
-
-/// Finds the spots of a batch.
+/// Finds the shapes of a batch whose masks were read.
 struct Search<'s, const R: usize> {
-    masks: &'s Masks<R>,
-    digits_min: usize,
-    words_min: usize,
-    spots: &'s mut Spots<R>,
+    shapes: &'s ShapeIndex,
+    bytes: &'s [u8],
+    from: usize,
+    blocks: usize,
+    sheet: &'s mut Sheet<R>,
+    /// The end of the run of hexadecimal digits and colons that was looked at last.
+    colons_done: &'s mut usize,
+    near: &'s mut Near,
+    hits: &'s mut Vec<Hit>,
 }
 
 impl<const R: usize> simd::Work for Search<'_, R> {
     #[inline(always)]
     fn run(self) {
-        let Search { masks, digits_min, words_min, spots } = self;
+        let Search { shapes, bytes, from, blocks, sheet, colons_done, near, hits } = self;
+        let Sheet { masks, spots } = sheet;
+        spots.find(masks, shapes.digits_min, shapes.words_min);
+        for row in (1..=blocks).filter(|&row| spots.any[row] != 0) {
+            let at = from + (row - 1) * BLOCK;
+            if spots.near[row] != 0 {
+                near.add(at);
+            }
+            shapes.look(bytes, at, masks, spots, row, hits);
+            for colon in bits(spots.colons[row]).map(|bit| at + bit) {
+                shapes.look_at_colon(bytes, colon, colons_done, hits);
+            }
+        }
+    }
+}
+
+impl<const R: usize> Spots<R> {
+    #[inline(always)]
+    fn find(&mut self, masks: &Masks<R>, digits_min: usize, words_min: usize) {
         let end = R - 1;
         let [digit, alnum, underscore, space, joint, dot, at, colon, hex_letter] = &masks.0;
         // Digits with single separators between.
@@ -416,12 +354,13 @@ impl<const R: usize> simd::Work for Search<'_, R> {
         let joined: Row<R> = make_row(|i| digit[i] | joints[i], digit[end] | joints[end]);
         let digit_runs = runs(&joined, 1, digits_min);
         let word_runs = runs(alnum, 1, words_min);
-        let long_runs = runs(&word_runs, words_min, LONG_WORD_MIN);
+        let near = runs(&word_runs, words_min, NEAR_RUN);
+        let long_runs = runs(&near, NEAR_RUN, LONG_WORD_MIN);
         // Dots between digits, then those with another two to four bytes on, then two such.
         let dots: Row<R> = make_row(|i| dot[i] & joints[i], dot[end] & joints[end]);
-        let near = |row: &Row<R>, i: usize| row[i] & (down(row, i, 2) | down(row, i, 3) | down(row, i, 4));
+        let close = |row: &Row<R>, i: usize| row[i] & (down(row, i, 2) | down(row, i, 3) | down(row, i, 4));
         let last = dots[end];
-        let pairs: Row<R> = make_row(|i| near(&dots, i), last & (last >> 2 | last >> 3 | last >> 4));
+        let pairs: Row<R> = make_row(|i| close(&dots, i), last & (last >> 2 | last >> 3 | last >> 4));
         let starts: Row<R> = make_row(
             |i| {
                 let [word, before] = [i, i - 1].map(|i| alnum[i] | underscore[i]);
@@ -433,7 +372,7 @@ impl<const R: usize> simd::Work for Search<'_, R> {
         let hex_colon = |i: usize| digit[i] | hex_letter[i] | colon[i];
         let found = Spots {
             digits: make_row(|i| digit[i] & !up(digit, i, 1) & digit_runs[i], 0),
-            quads: make_row(|i| near(&pairs, i), 0),
+            quads: make_row(|i| close(&pairs, i), 0),
             words,
             word_digits: make_row(
                 |i| {
@@ -447,6 +386,8 @@ impl<const R: usize> simd::Work for Search<'_, R> {
             long_words: make_row(|i| starts[i] & long_runs[i], 0),
             ats: make_row(|i| at[i] & !up(space, i, 1), 0),
             colons: make_row(|i| colon[i] & (hex_colon(i) >> 1 | hex_colon(i + 1) << 63), 0),
+            joined,
+            near,
             any: [0; R],
         };
         let any: Row<R> = make_row(
@@ -457,10 +398,11 @@ impl<const R: usize> simd::Work for Search<'_, R> {
                     | found.long_words[i]
                     | found.ats[i]
                     | found.colons[i]
+                    | found.near[i]
             },
             0,
         );
-        *spots = Spots { any, ..found };
+        *self = Spots { any, ..found };
     }
 }
 

@@ -87,8 +87,9 @@ static COMMON_WITH: LazyLock<Box<[[GramSet; KINDS]; 4]>> = LazyLock::new(|| {
 });
 
 /// The commonest grams that have a byte of the kind of `byte` at place `at`; all of them if it is left open.
-pub fn common_with(byte: Option<u8>, at: usize) -> GramSet {
-    byte.map_or([u64::MAX; COMMONEST / 64], |byte| COMMON_WITH[at][kind(byte)])
+pub fn common_with(byte: Option<u8>, at: usize) -> &'static GramSet {
+    static ALL_GRAMS: GramSet = [u64::MAX; COMMONEST / 64];
+    byte.map_or(&ALL_GRAMS, |byte| &COMMON_WITH[at][kind(byte)])
 }
 
 /// The share of some of the commonest grams: those of one word of a set.

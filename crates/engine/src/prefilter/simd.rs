@@ -399,8 +399,10 @@ mod x86 {
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
     pub fn test_avx512(tables: &[[[u8; KINDS]; GRAM]; BUCKETS / 8], bytes: &[u8], masks: &mut [u64]) {
         // One permutation looks at the low six bits of a byte, which are its kind.
-        let tables =
-            tables.map(|places| [load(&places[0]), load(&places[1]), load(&places[2]), load(&places[3])]);
+        let mut loaded = [[_mm512_setzero_si512(); GRAM]; BUCKETS / 8];
+        for (loaded, table) in loaded.iter_mut().flatten().zip(tables.iter().flatten()) {
+            *loaded = load(table);
+        }
         let case = _mm512_set1_epi8(CASE as i8);
         for (block, mask) in masks.iter_mut().enumerate() {
             let text = &bytes[block * BLOCK..];
@@ -410,7 +412,7 @@ mod x86 {
             };
             let places = [place(0), place(1), place(2), place(3)];
             let mut hits = _mm512_setzero_si512();
-            for table in &tables {
+            for table in &loaded {
                 let allowed = |place: usize| _mm512_permutexvar_epi8(places[place], table[place]);
                 let first = _mm512_and_si512(allowed(0), allowed(1));
                 // Both, with the first two, or what was there before.

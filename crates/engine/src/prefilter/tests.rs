@@ -15,10 +15,9 @@ fn hits(find: impl FnOnce(&mut Vec<Hit>)) -> BTreeSet<(u32, usize)> {
 /// A segment size that cuts texts of tests into several.
 const SMALL_SEGMENT: usize = SEGMENT_ALIGN;
 
-fn in_segments(bytes: &[u8], mut find: impl FnMut(Range<usize>)) {
-    for start in (0..bytes.len()).step_by(SMALL_SEGMENT) {
-        find(start..(start + SMALL_SEGMENT).min(bytes.len()));
-    }
+fn segments(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
+    let starts = (0..bytes.len()).step_by(SMALL_SEGMENT);
+    starts.map(|start| start..(start + SMALL_SEGMENT).min(bytes.len()))
 }
 
 fn naive_literals(literals: &[Literal], bytes: &[u8]) -> BTreeSet<(u32, usize)> {
@@ -67,7 +66,7 @@ proptest! {
             literals.iter().zip(0..).for_each(|(literal, rule)| builder.add(literal, rule));
             let index = builder.build(level);
             let mut times = Vec::new();
-            in_segments(&text, |segment| index.find(&text, segment, &mut Default::default(), &mut times));
+            segments(&text).for_each(|segment| index.find(&text, segment, &mut Default::default(), &mut times));
             let found = hits(|all| *all = times.clone());
             prop_assert_eq!(found.len(), times.len(), "each occurrence once");
             prop_assert_eq!(found, naive_literals(&literals, &text));
@@ -95,9 +94,34 @@ proptest! {
                 let mut index = shapes::ShapeIndex::new(level);
                 chosen.iter().zip(0..).for_each(|(shape, rule)| index.add(*shape, rule, &Gate::open()));
                 let naive = naive_shapes(chosen, &text);
-                let find = |segment: Range<usize>, all: &mut Vec<Hit>| index.find(&text, segment, &mut Default::default(), all);
-                prop_assert_eq!(hits(|all| in_segments(&text, |segment| find(segment, all))), naive.clone());
+                let find = |segment: Range<usize>, all: &mut Vec<Hit>| index.find(&text, segment, &mut Default::default(), &mut Default::default(), all);
+                prop_assert_eq!(hits(|all| segments(&text).for_each(|segment| find(segment, all))), naive.clone());
                 prop_assert_eq!(hits(|all| find(0..text.len(), all)), naive);
+            }
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_is_near_a_long_word_is_told(
+        parts in proptest::collection::vec(("[a_.]{0,200}", "[a-zA-Z0-9]{1,30}"), 0..9),
+    ) {
+        let text: String = parts.into_iter().flat_map(|(gap, word)| [gap, word]).collect();
+        let (text, index) = (text.as_bytes(), shapes::ShapeIndex::new(simd::Level::of_machine()));
+        let mut covered = vec![false; text.len()];
+        for segment in segments(text) {
+            let mut near = Near::default();
+            index.find(text, segment, &mut Default::default(), &mut near, &mut Vec::new());
+            for range in near.drain() {
+                prop_assert!(range.start.is_multiple_of(SEGMENT_ALIGN) && range.end.is_multiple_of(SEGMENT_ALIGN));
+                covered[range.start..range.end.min(text.len())].fill(true);
+            }
+        }
+        for (at, word) in text.windows(NEAR_RUN).enumerate() {
+            if word.iter().all(u8::is_ascii_alphanumeric) {
+                let near = at.saturating_sub(NEAR_MAX)..(at + NEAR_MAX).min(text.len());
+                prop_assert!(covered[near].iter().all(|covered| *covered), "at {}", at);
             }
         }
     }

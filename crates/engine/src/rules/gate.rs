@@ -1,9 +1,12 @@
 //! What a shape rule's regex says of the bytes at its trigger, so that the prefilter can pass over most
 //! places without asking the regex. A gate may let too much through, never too little.
 
+use std::sync::{Arc, LazyLock};
+
 use regex_syntax::hir::{Class, Hir, HirKind, Look};
 
 use super::Lead;
+use super::packed::{Packed, packed_fields};
 
 /// Digits of a first group that are told apart; longer ones count as this many.
 pub const GROUP_MAX: usize = 33;
@@ -62,6 +65,35 @@ impl FromIterator<u8> for ByteSet {
         let mut set = ByteSet::EMPTY;
         bytes.into_iter().for_each(|byte| set.insert(byte));
         set
+    }
+}
+
+/// Most sets of a gate are full, so these take a byte.
+impl Packed for ByteSet {
+    #[cfg(test)]
+    fn pack(&self, out: &mut Vec<u8>) {
+        let some = Some(self.0).filter(|_| *self != ByteSet::FULL);
+        some.pack(out);
+    }
+
+    fn unpack(from: &mut &[u8]) -> Option<ByteSet> {
+        Some(Option::unpack(from)?.map_or(ByteSet::FULL, ByteSet))
+    }
+}
+
+packed_fields!(Gate { around, first_group });
+
+/// Most gates are open, so these are one.
+impl Packed for Arc<Gate> {
+    #[cfg(test)]
+    fn pack(&self, out: &mut Vec<u8>) {
+        let some = Some(Gate::clone(self)).filter(|gate| *gate != Gate::open());
+        some.pack(out);
+    }
+
+    fn unpack(from: &mut &[u8]) -> Option<Arc<Gate>> {
+        static OPEN: LazyLock<Arc<Gate>> = LazyLock::new(|| Arc::new(Gate::open()));
+        Some(Option::unpack(from)?.map_or_else(|| Arc::clone(&OPEN), Arc::new))
     }
 }
 

@@ -90,7 +90,7 @@ pub fn read_rule(
         value_groups: pattern.value_group.map_or(0..0, |group| group..group + 1),
         trigger,
         lead,
-        gate,
+        gate: Arc::new(gate),
         run: pattern.run,
         score: Score(score as u8),
         validators,

@@ -3,12 +3,14 @@
 
 pub(crate) mod allow;
 mod classification;
+mod compiled;
 mod derive;
 mod error;
 pub(crate) mod gate;
 mod gitleaks;
 mod hash;
 mod load;
+mod packed;
 mod pattern;
 mod provider;
 pub(crate) mod rarity;
@@ -149,7 +151,7 @@ pub struct Rule {
     pub trigger: Trigger,
     pub lead: Lead,
     /// What a shape's place must have besides.
-    pub(crate) gate: Gate,
+    pub(crate) gate: Arc<Gate>,
     /// What every match contains.
     pub(crate) run: Option<Run>,
     /// The base of the score.
@@ -173,6 +175,13 @@ impl Rule {
     /// Whether it is about objects of certain paths, whatever is in them.
     pub fn is_of_path_only(&self) -> bool {
         matches!(&self.trigger, Trigger::Literals(literals) if literals.is_empty())
+    }
+
+    /// Where a context word of a match with its trigger at `at` may begin, in a text of `len` bytes.
+    pub(crate) fn reach(&self, at: usize, len: usize) -> Range<usize> {
+        let within = self.context.as_ref().map_or(0, |context| context.within);
+        let end = at.saturating_sub(self.lead.min) + self.max_len + within;
+        at.saturating_sub(self.lead.max + within)..end.min(len)
     }
 }
 
@@ -203,8 +212,13 @@ impl RuleSet {
     /// Reads and checks every rule. Nothing is loaded unless everything is right; the error lists all
     /// that is not.
     pub fn load(sources: &[RuleSource]) -> Result<RuleSet, RuleErrors> {
-        let Loaded { rules, unselected, allows, notes } = sources::load(sources)?;
-        let hash = hash::of(&rules, &unselected, &allows);
+        let (known, known_hash, own) = match compiled::split(sources) {
+            Some((rules, hash, own)) => (rules, Some(hash), own),
+            None => (Vec::new(), None, sources),
+        };
+        let Loaded { rules, unselected, allows, notes } = sources::read(known, own)?;
+        let known_hash = known_hash.filter(|_| own.is_empty());
+        let hash = known_hash.unwrap_or_else(|| hash::of(&rules, &unselected, &allows));
         let allows = Allows::new(allows, &rules);
         Ok(RuleSet { rules, unselected, allows, notes, sources: sources.to_vec(), hash })
     }

@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use regex_syntax::hir::{Class, Hir, HirKind};
 
 use super::gate::ByteSet;
+use super::packed::packed_fields;
 
 /// A shorter run is in most texts, and not worth a look.
 const LEN_MIN: usize = 8;
@@ -18,16 +19,38 @@ pub struct Run {
     len: usize,
 }
 
+packed_fields!(Run { bytes, len });
+
 /// What tokens are made of.
 static TOKENS: LazyLock<ByteSet> =
     LazyLock::new(|| ByteSet::of(|byte| byte.is_ascii_alphanumeric() || b"_-+/=.~".contains(&byte)));
 
+/// Those of them that words are made of.
+static WORDS: LazyLock<ByteSet> = LazyLock::new(|| ByteSet::of(|byte| byte.is_ascii_alphanumeric()));
+
+/// Marks that most text is without, the rarest first.
+const MARKS: &[u8] = b"@$%{#|";
+
+/// A word of so many bytes is rarer than longer runs of other bytes.
+const WORD_MIN: usize = 20;
+
 impl Run {
     const NONE: Run = Run { bytes: ByteSet::EMPTY, len: 0 };
 
-    /// The longest run of bytes of tokens that every match has.
+    /// The rarest run of bytes of tokens that every match has: a long word, or else the longest. If there is none, a
+    /// single mark that every match has.
     pub fn of(hir: &Hir) -> Option<Run> {
-        longest(hir, *TOKENS).filter(|run| run.len >= LEN_MIN)
+        let Some(longest) = longest(hir, *TOKENS).filter(|run| run.len >= LEN_MIN) else {
+            let mark = MARKS.iter().find(|&&mark| has_byte(hir, mark))?;
+            return Some(Run { bytes: [*mark].into_iter().collect(), len: 1 });
+        };
+        let word = || self::longest(hir, *WORDS).filter(|run| run.len >= WORD_MIN);
+        if longest.bytes.is_within(*WORDS) { Some(longest) } else { word().or(Some(longest)) }
+    }
+
+    /// Whether it has `len` letters and digits in a row.
+    pub fn is_word_of(&self, len: usize) -> bool {
+        self.len >= len && self.bytes.is_within(*WORDS)
     }
 
     /// Whether it is somewhere in `text`.
@@ -52,6 +75,21 @@ impl Run {
         self.bytes.add(next.bytes);
         self.len += next.len;
         self
+    }
+}
+
+/// Whether every match of `hir` has `byte`.
+fn has_byte(hir: &Hir, byte: u8) -> bool {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) | HirKind::Class(Class::Unicode(_)) => false,
+        HirKind::Literal(literal) => literal.0.contains(&byte),
+        HirKind::Class(Class::Bytes(class)) => {
+            matches!(class.ranges(), [range] if (range.start(), range.end()) == (byte, byte))
+        }
+        HirKind::Repetition(repetition) => repetition.min > 0 && has_byte(&repetition.sub, byte),
+        HirKind::Capture(capture) => has_byte(&capture.sub, byte),
+        HirKind::Concat(parts) => parts.iter().any(|part| has_byte(part, byte)),
+        HirKind::Alternation(choices) => choices.iter().all(|choice| has_byte(choice, byte)),
     }
 }
 
@@ -142,13 +180,25 @@ mod tests {
         let check = |regex: &str, len: usize, bytes: &str| {
             assert_eq!(run_of(regex), Some((len, bytes.to_owned())), "{regex}");
         };
-        check("key=(?P<value>[0-9a-c]{32})", 36, "0123456789=abceky");
+        check("key=(?P<value>[0-9a-c]{16})", 20, "0123456789=abceky");
         check("'[0-3]{8,99}'", 8, "0123");
         check("'[ks]_[0-3]{8}\\b'", 10, "0123_ks");
         check("'(?:a{9}|b{12})'", 9, "ab");
         check("'(?:a{9}'|b{12}\")", 9, "ab");
         check("'(?:[0-3]{4}-?){3}'", 12, "-0123");
         check("a{9}(?: x){2}", 9, "a");
+    }
+
+    #[test]
+    fn a_long_word_is_preferred_and_a_mark_is_better_than_nothing() {
+        let check = |regex: &str, run: Option<(usize, &str)>| {
+            assert_eq!(run_of(regex), run.map(|(len, bytes)| (len, bytes.to_owned())), "{regex}");
+        };
+        check("k_(?P<value>[0-3]{32})", Some((32, "0123")));
+        check("k_[0-3_]{32}", Some((34, "0123_k")));
+        check("://[a-z]{1,9}:[^ ]{1,9}@", Some((1, "@")));
+        check("(?:a@|b[@])(?: |x)", Some((1, "@")));
+        check("(?:a@|b)(?:@ )?", None);
     }
 
     #[test]
@@ -168,8 +218,8 @@ mod tests {
 
         #[test]
         fn every_match_has_the_run(
-            regex in "(?:\\(\\[ab\\]\\{(?:2|9)\\}\\|b\\{8,9\\}\\)|\\[ab\\]\\{8\\}c\\?|c\\{1,2\\}| |\\(a\\{4\\}\\)\\{2\\}){1,4}",
-            text in "[abc ]{0,50}",
+            regex in "(?:@|\\(@ \\|@\\)|\\(\\[ab\\]\\{(?:2|9)\\}\\|b\\{8,9\\}\\)|\\[ab\\]\\{8\\}c\\?|c\\{1,2\\}| |\\(a\\{4\\}\\)\\{2\\}){1,4}",
+            text in "[abc @]{0,50}",
         ) {
             let hir = pattern::read(&regex).unwrap();
             if let Some(run) = Run::of(&hir) {

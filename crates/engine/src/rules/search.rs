@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 
 use regex_automata::meta::Regex;
 
+use super::packed::Packed;
 use super::pattern;
 
 /// Bytes that the lazily built automaton may take per thread.
@@ -53,6 +54,18 @@ impl Patterns {
     /// Whether one of them matches somewhere in `text`.
     pub fn is_match(&self, text: &[u8]) -> bool {
         !self.is_empty() && self.regex.get_or_init(|| compile(&self.texts)).is_match(text)
+    }
+}
+
+/// They were checked before they were packed.
+impl Packed for Patterns {
+    #[cfg(test)]
+    fn pack(&self, out: &mut Vec<u8>) {
+        self.texts.pack(out);
+    }
+
+    fn unpack(from: &mut &[u8]) -> Option<Patterns> {
+        Some(Patterns { texts: Packed::unpack(from)?, regex: OnceLock::new() })
     }
 }
 

@@ -37,20 +37,10 @@ struct Read {
     problems: Vec<RuleError>,
 }
 
-/// Everything in all files, or every problem of every file. Files are read side by side: what a rule is depends on
-/// its own file alone, and the order of files is kept for messages.
-pub fn load(sources: &[RuleSource]) -> Result<Loaded, RuleErrors> {
-    let mut read = std::thread::scope(|scope| {
-        let read_all = |sources: &[RuleSource]| sources.iter().map(read_source).collect::<Vec<_>>();
-        let threads = sources.chunks(FILES_PER_THREAD).map(|sources| scope.spawn(move || read_all(sources)));
-        let threads: Vec<_> = threads.collect();
-        let join = |thread: std::thread::ScopedJoinHandle<'_, Vec<_>>| match thread.join() {
-            Ok(read) => read,
-            Err(panic) => std::panic::resume_unwind(panic),
-        };
-        threads.into_iter().flat_map(join).collect::<Vec<_>>()
-    });
-    let mut all = Collected::default();
+/// Everything in all files beside the rules that are `known` already, or every problem of every file.
+pub fn read(known: Vec<Rule>, sources: &[RuleSource]) -> Result<Loaded, RuleErrors> {
+    let mut read = read_all(sources);
+    let mut all = Collected::of(known);
     for (source, read) in sources.iter().zip(&mut read) {
         all.add(source, read.rules.drain(..), std::mem::take(&mut read.problems));
     }
@@ -73,33 +63,56 @@ pub fn load(sources: &[RuleSource]) -> Result<Loaded, RuleErrors> {
     Ok(Loaded { rules, unselected, allows, notes: imported.notes })
 }
 
+/// Files are read side by side: what a rule is depends on its own file alone, and the order of files is kept for
+/// messages.
+fn read_all(sources: &[RuleSource]) -> Vec<Read> {
+    let read_some = |sources: &[RuleSource]| sources.iter().map(read_source).collect::<Vec<_>>();
+    if sources.len() <= FILES_PER_THREAD {
+        return read_some(sources);
+    }
+    std::thread::scope(|scope| {
+        let threads = sources.chunks(FILES_PER_THREAD).map(|sources| scope.spawn(move || read_some(sources)));
+        let threads: Vec<_> = threads.collect();
+        let join = |thread: std::thread::ScopedJoinHandle<'_, Vec<_>>| match thread.join() {
+            Ok(read) => read,
+            Err(panic) => std::panic::resume_unwind(panic),
+        };
+        threads.into_iter().flat_map(join).collect()
+    })
+}
+
 /// Rules under unique ids, and what is wrong.
-#[derive(Default)]
-struct Collected<'s> {
+struct Collected {
     rules: Vec<Rule>,
     /// The file that each id is of.
-    taken: HashMap<Arc<str>, &'s str>,
+    taken: HashMap<Arc<str>, Arc<str>>,
     errors: Vec<RuleError>,
 }
 
-impl<'s> Collected<'s> {
+impl Collected {
+    fn of(rules: Vec<Rule>) -> Collected {
+        let taken = rules.iter().map(|rule| (rule.id.clone(), rule.family.clone())).collect();
+        Collected { rules, taken, errors: Vec::new() }
+    }
+
     /// Adds the rules of a file with their places, and its problems.
     fn add(
         &mut self,
-        source: &'s RuleSource,
+        source: &RuleSource,
         rules: impl IntoIterator<Item = (Rule, usize)>,
         found: Vec<RuleError>,
     ) {
         let mut problems = Problems::new(&source.name, &source.text);
         problems.found = found;
+        let family: Arc<str> = source.name.as_str().into();
         for (rule, at) in rules {
             if let Some(first) = self.taken.get(&rule.id) {
                 let reason = format!("the id is taken by a rule of {first}: choose another");
                 problems.add(Some(&rule.id), at, reason);
                 continue;
             }
-            self.taken.insert(rule.id.clone(), &source.name);
-            self.rules.push(Rule { family: source.name.as_str().into(), ..rule });
+            self.taken.insert(rule.id.clone(), family.clone());
+            self.rules.push(Rule { family: family.clone(), ..rule });
         }
         problems.found.sort_by_key(|error| error.line);
         self.errors.append(&mut problems.found);

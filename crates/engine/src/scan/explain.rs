@@ -81,14 +81,14 @@ impl Watch for Vec<Explained> {
     }
 }
 
-/// All that happened, in order of spans and rules. What stands there as it is comes before what a decoding of the
-/// same bytes said once more, which is left out.
+/// All that happened, in order of spans and rules. What a decoding of the same bytes said once more is left out, unless
+/// it said enough to displace what stands there as it is.
 pub(super) fn all(dropped: Vec<Explained>, found: Vec<Match>) -> Vec<Explained> {
     let verdict = |found: &Match| if found.allowed { Verdict::Allowed } else { Verdict::Found };
     let found = found.into_iter().map(|found| Explained { verdict: verdict(&found), found });
     let mut all: Vec<_> = found.chain(dropped).collect();
     let place = |told: &Explained| (told.found.span.start, told.found.span.end, told.found.rule);
-    all.sort_by_key(|told| (place(told), told.found.decoded.is_some()));
+    all.sort_by_key(|told| (place(told), told.verdict != Verdict::Found, told.found.decoded.is_some()));
     all.dedup_by_key(|told| place(told));
     all
 }

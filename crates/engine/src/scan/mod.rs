@@ -4,24 +4,29 @@
 
 mod cell;
 mod confirm;
+mod dense;
 mod explain;
 mod hits;
+mod repeats;
 mod resolve;
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use domesday_model::{Category, Score};
+use domesday_model::Score;
 
 use crate::decode::{self, Layer};
 use crate::prefilter::{Buffers, DECODE, Hit, Prefilter, SEGMENT_ALIGN};
 use crate::rules::allow::{Covered, LINE_LOOK, Seen};
 use crate::rules::{Rule, RuleSet};
-use crate::scoring::{self, Evidence, Evidences, PathKind, Weight};
+use crate::scoring::{self, Evidence, Evidences, Memo, PathKind, Unmarked, Weight, WordIndex};
 use crate::{LOOKAHEAD, LOOKBEHIND, MARGIN, MAX_MATCH_LEN};
 use confirm::{Confirmer, RegexCaches};
+use dense::Dense;
 use explain::Watch;
 use hits::HitGroups;
+use repeats::Piece;
 use resolve::Kind;
 
 pub use cell::Silent;
@@ -100,7 +105,10 @@ pub struct Scratch {
     buffers: Buffers,
     hits: Vec<Hit>,
     groups: HitGroups,
+    dense: Dense,
     found: Vec<confirm::Found>,
+    /// By rule: the context words near the last value.
+    memos: HashMap<u32, Memo>,
     judged: Vec<Match>,
 }
 
@@ -131,23 +139,17 @@ pub struct Scanner {
     in_code: OnceLock<Prefilter>,
     elsewhere: OnceLock<Prefilter>,
     confirmer: Confirmer,
+    /// By rule, whether it says nothing without a context word.
+    needs_word: Vec<bool>,
+    /// The words of those.
+    words: OnceLock<WordIndex>,
     /// Rules that are about the path of an object alone.
     path_rules: Vec<u32>,
 }
 
-/// Tag of the rules that know a secret by a name beside it.
-const GENERIC: &str = "generic";
-/// Tags of rules that know a secret by where it stands, if they have no other.
-const PLACES: &[&str] = &["code", "command-line", "configuration", "credential-file", "header", "url"];
-
-fn kind(rule: &Rule) -> Kind {
-    let tags = || rule.tags.iter().map(String::as_str);
-    let by_place = !rule.tags.is_empty() && tags().all(|tag| PLACES.contains(&tag));
-    match rule.category {
-        Category::Secret if by_place || tags().any(|tag| tag == GENERIC) => Kind::Secret,
-        Category::Secret => Kind::OwnForm,
-        _ => Kind::Other,
-    }
+/// What is specific displaces others whether or not it is reported itself.
+fn judging_floor(floor: Score) -> Score {
+    floor.min(resolve::SPECIFIC_MIN)
 }
 
 impl Scanner {
@@ -163,10 +165,16 @@ impl Scanner {
         static NEXT_ID: AtomicU64 = AtomicU64::new(1);
         Scanner {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
-            kinds: rules.rules().iter().map(kind).collect(),
+            kinds: rules.rules().iter().map(Kind::of).collect(),
             in_code: OnceLock::new(),
             elsewhere: OnceLock::new(),
             confirmer: Confirmer::new(rules.rules().len()),
+            needs_word: rules
+                .rules()
+                .iter()
+                .map(|rule| scoring::needs_word(rule, judging_floor(floor)))
+                .collect(),
+            words: OnceLock::new(),
             path_rules: (0..)
                 .zip(rules.rules())
                 .filter(|(_, rule)| rule.is_of_path_only())
@@ -177,7 +185,7 @@ impl Scanner {
         }
     }
 
-    pub fn rules(&self) -> &RuleSet {
+    pub fn rules(&self) -> &Arc<RuleSet> {
         &self.rules
     }
 
@@ -186,15 +194,23 @@ impl Scanner {
         self.floor
     }
 
-    /// What is specific displaces others whether or not it is reported itself.
     fn judging_floor(&self) -> Score {
-        self.floor.min(resolve::SPECIFIC_MIN)
+        judging_floor(self.floor)
     }
 
     fn prefilter(&self, path: PathKind) -> &Prefilter {
         let prefilter = if path.code { &self.in_code } else { &self.elsewhere };
         let wanted = |rule: &Rule| scoring::highest(rule, path) >= self.judging_floor();
         prefilter.get_or_init(|| Prefilter::new(self.rules.rules(), wanted))
+    }
+
+    /// Prepares the triggers for objects of such a path ahead of the first, which would wait for them otherwise.
+    pub fn prepare(&self, path: &[u8]) {
+        self.prefilter(PathKind::of(path));
+    }
+
+    fn words(&self) -> &WordIndex {
+        self.words.get_or_init(|| WordIndex::new(self.rules.rules(), |rule| self.needs_word[rule]))
     }
 
     /// Adds the matches whose value starts in `chunk.accept` to `out`, in order of their spans.
@@ -215,10 +231,20 @@ impl Scanner {
             return;
         }
         self.match_path(chunk, &accept, out);
-        let matches = self.matches(chunk, &accept, 0, silent, scratch, &mut ());
-        let reported =
-            |found: &Match| found.score >= self.floor && !found.allowed && accept.contains(&found.span.start);
-        out.extend(matches.into_iter().filter(reported));
+        let mut all = Vec::new();
+        for piece in repeats::pieces(chunk.bytes, &accept) {
+            match piece {
+                Piece::Searched(range) => {
+                    let mut matches = self.matches(chunk, &range, 0, silent, scratch, &mut ());
+                    matches.retain(|found| {
+                        found.score >= self.floor && !found.allowed && range.contains(&found.span.start)
+                    });
+                    all.append(&mut matches);
+                }
+                Piece::Repeated { range, period } => repeats::copy(&mut all, &range, period),
+            }
+        }
+        out.append(&mut all);
     }
 
     /// What became of everything that a rule's regex matched, in order of the spans: what a scan without a floor
@@ -274,9 +300,11 @@ impl Scanner {
         let mut encoded = Vec::new();
         scratch.found.clear();
         self.for_each_segment(bytes, accept, |segment| {
-            let Scratch { buffers, hits, groups, caches, found, .. } = scratch;
+            let Scratch { buffers, hits, groups, caches, dense, found, .. } = scratch;
             hits.clear();
-            prefilter.find(bytes, segment, buffers, hits);
+            prefilter.find(bytes, segment.clone(), buffers, hits);
+            let needs_word = |rule: u32| self.needs_word.get(rule as usize).is_some_and(|needs| *needs);
+            let words = (dense.begin(&segment, hits, needs_word) && !W::ALL).then(|| self.words());
             groups.for_each(self.rules.rules().len(), hits, |hits| {
                 let index = hits[0].rule;
                 if index == DECODE {
@@ -287,9 +315,14 @@ impl Scanner {
                     return;
                 }
                 let rule = &self.rules.rules()[index as usize];
-                if rule.path.is_empty() || rule.path.is_match(chunk.path) {
-                    self.confirmer.confirm(rule, index, bytes, hits, caches, found);
+                if !rule.path.is_empty() && !rule.path.is_match(chunk.path) {
+                    return;
                 }
+                let hits = match words {
+                    Some(words) => dense.with_words(words, (rule, index), bytes, &segment, hits),
+                    None => hits,
+                };
+                self.confirmer.confirm(rule, index, bytes, hits, caches, found);
             });
         });
         scratch.found.sort_unstable();
@@ -391,18 +424,22 @@ impl Scanner {
     ) {
         let near = accept.start.saturating_sub(MAX_MATCH_LEN)..accept.end + MAX_MATCH_LEN;
         scratch.judged.clear();
+        scratch.memos.clear();
+        let mut unmarked = Unmarked::default();
         for found in scratch.found.iter().filter(|found| near.contains(&found.start)) {
             let rule = &self.rules.rules()[found.rule as usize];
             let span = found.start..found.end;
             let floor = if W::ALL { Score(0) } else { self.judging_floor() };
-            let Some((score, reasons)) = scoring::judge(rule, chunk.bytes, span.clone(), path, floor) else {
+            let memo = scratch.memos.entry(found.rule).or_default();
+            let judged = scoring::judge(rule, chunk.bytes, span.clone(), path, floor, memo);
+            let Some((score, reasons)) = judged else {
                 let refusal = || scoring::refusal(rule, &chunk.bytes[span.clone()]);
                 watch.dropped(|| Explained::without_score(found.rule, span.clone(), refusal()));
                 continue;
             };
             let whole = found.match_start..found.match_end;
             let mut found = Match { rule: found.rule, span, score, reasons, decoded: None, allowed: false };
-            if self.is_ignored(chunk, &found.span, found.rule) {
+            if !unmarked.has(chunk.bytes, &found.span) && self.is_ignored(chunk, &found.span, found.rule) {
                 watch.dropped(|| Explained { found, verdict: Verdict::Ignored });
                 continue;
             }

@@ -11,9 +11,10 @@
 
 use std::cmp::Reverse;
 
-use domesday_model::Score;
+use domesday_model::{Category, Score};
 
 use super::Match;
+use crate::rules::Rule;
 
 /// From this score on what is more specific displaces what is less. Something doubtful must not: it would take a
 /// finding out of sight.
@@ -27,6 +28,23 @@ pub enum Kind {
     Secret,
     /// A secret that is known by its own form.
     OwnForm,
+}
+
+/// Tag of the rules that know a secret by a name beside it.
+const GENERIC: &str = "generic";
+/// Tags of rules that know a secret by where it stands, if they have no other.
+const PLACES: &[&str] = &["code", "command-line", "configuration", "credential-file", "header", "url"];
+
+impl Kind {
+    pub fn of(rule: &Rule) -> Kind {
+        let tags = || rule.tags.iter().map(String::as_str);
+        let by_place = !rule.tags.is_empty() && tags().all(|tag| PLACES.contains(&tag));
+        match rule.category {
+            Category::Secret if by_place || tags().any(|tag| tag == GENERIC) => Kind::Secret,
+            Category::Secret => Kind::OwnForm,
+            _ => Kind::Other,
+        }
+    }
 }
 
 /// Bytes of the longest match that displaces another, or is displaced, by overlapping it in part. Whether it is depends

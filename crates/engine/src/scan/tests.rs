@@ -225,7 +225,7 @@ static BUILTIN: LazyLock<Scanner> = LazyLock::new(|| Scanner::new(Arc::new(built
 
 /// The same rules, with every gate open but for the length of a first group, which is part of the shape.
 static UNGATED: LazyLock<Scanner> = LazyLock::new(|| {
-    let open = |rule: &mut crate::rules::Rule| rule.gate.around = Gate::open().around;
+    let open = |rule: &mut crate::rules::Rule| Arc::make_mut(&mut rule.gate).around = Gate::open().around;
     Scanner::new(Arc::new(builtin().map(open)))
 });
 

@@ -2,6 +2,7 @@
 //! `card` is found in `card_number` and `cardNumber`. In scripts that put no space between words, a word is found
 //! wherever its characters stand.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -10,18 +11,85 @@ use crate::rules::Context;
 /// Words that are looked for at once.
 const TOGETHER: usize = u64::BITS as usize;
 
+/// Where words count: before and after the value.
+fn reach(bytes: &[u8], span: &Range<usize>, context: &Context) -> [Range<usize>; 2] {
+    let before = span.start.saturating_sub(context.within)..span.start;
+    let after = span.end..(span.end + context.within).min(bytes.len());
+    if context.anywhere { [before.start..after.end, after.end..after.end] } else { [before, after] }
+}
+
 /// The first of the rule's words that stands wholly within reach before or after the value.
 pub fn find(bytes: &[u8], span: Range<usize>, context: &Context) -> Option<Arc<str>> {
-    let mut before = span.start.saturating_sub(context.within)..span.start;
-    let mut after = span.end..(span.end + context.within).min(bytes.len());
-    if context.anywhere {
-        (before.end, after.start) = (after.end, after.end);
-    }
+    let [before, after] = reach(bytes, &span, context);
     context.words.chunks(TOGETHER).zip(context.starts.of(&context.words)).find_map(|(words, starts)| {
         let [a, b] = [&before, &after]
             .map(|range| first_within(bytes, range.clone(), words, starts, context.anywhere));
         a.into_iter().chain(b).min().map(|word| words[word].clone())
     })
+}
+
+/// The words of one rule near the last value, so that where values are dense the text between them is read once.
+#[derive(Default)]
+pub struct Memo {
+    /// Where the last value began.
+    last: Option<usize>,
+    /// To before here all words are known that begin within reach of the last value.
+    to: usize,
+    /// Where each begins and ends, and its number.
+    words: VecDeque<(usize, usize, usize)>,
+}
+
+impl Memo {
+    /// The same as [`find`]; values of the same text are asked for in order.
+    pub fn find(&mut self, bytes: &[u8], span: Range<usize>, context: &Context) -> Option<Arc<str>> {
+        let [before, after] = reach(bytes, &span, context);
+        let is_near = self.last.is_some_and(|last| (last..=last + context.within).contains(&span.start));
+        self.last = Some(span.start);
+        if !is_near {
+            self.to = 0;
+            return find(bytes, span, context);
+        }
+        if self.to <= before.start {
+            self.words.clear();
+            self.to = before.start;
+        }
+        let end = after.end.max(before.end);
+        for at in self.to..end {
+            words_at(bytes, at, context, |end, number| self.words.push_back((at, end, number)));
+        }
+        self.to = self.to.max(end);
+        while self.words.front().is_some_and(|(at, ..)| *at < before.start) {
+            self.words.pop_front();
+        }
+        let stands_in = |range: &Range<usize>, &(at, end, number): &(usize, usize, usize)| {
+            // The space at the end of a word may stand for the hump of camel case, which must be within reach, too.
+            let whole = || end_of(&bytes[..range.end], at, &context.words[number]).is_some();
+            range.contains(&at) && (end < range.end || (end == range.end && whole()))
+        };
+        let counts = |word: &&(usize, usize, usize)| stands_in(&before, word) || stands_in(&after, word);
+        let first = self.words.iter().filter(counts).map(|(.., number)| *number).min();
+        first.map(|number| Arc::clone(&context.words[number]))
+    }
+}
+
+/// Tells the end and the number of each word that stands at `at`.
+fn words_at(bytes: &[u8], at: usize, context: &Context, mut each: impl FnMut(usize, usize)) {
+    if !context.anywhere && at > 0 && goes_on(bytes[at - 1], bytes[at]) {
+        return;
+    }
+    for (starts, first) in context.starts.of(&context.words).iter().zip((0..).step_by(TOGETHER)) {
+        let mut may = starts[usize::from(bytes[at])];
+        while may != 0 {
+            let number = first + may.trailing_zeros() as usize;
+            may &= may - 1;
+            let word = &context.words[number];
+            if is_word_at(bytes, bytes, at, word, context.anywhere)
+                && let Some(end) = end_of(bytes, at, word)
+            {
+                each(end, number);
+            }
+        }
+    }
 }
 
 /// For each byte, which of a context's words it may start; by [`TOGETHER`] words.
@@ -62,7 +130,7 @@ fn first_byte(character: char) -> u8 {
 }
 
 /// The capital of a letter, where it is one character.
-fn capital(letter: char) -> char {
+pub(super) fn capital(letter: char) -> char {
     let mut capitals = letter.to_uppercase();
     match (capitals.next(), capitals.next()) {
         (Some(capital), None) => capital,
@@ -82,6 +150,9 @@ fn first_within(
     let mut first = None;
     for at in range.clone() {
         let mut may = starts[usize::from(bytes[at])] & wanted;
+        if may != 0 && !anywhere && at > 0 && goes_on(bytes[at - 1], bytes[at]) {
+            continue;
+        }
         while may != 0 {
             let number = may.trailing_zeros() as usize;
             may &= may - 1;
@@ -96,18 +167,28 @@ fn first_within(
     first
 }
 
+/// Whether a byte surely goes on with the word of the one before it, so that no word begins there.
+pub(super) fn goes_on(before: u8, byte: u8) -> bool {
+    (byte.is_ascii_lowercase() && before.is_ascii_alphabetic())
+        || (byte.is_ascii_uppercase() && before.is_ascii_uppercase())
+        || (byte.is_ascii_digit() && before.is_ascii_digit())
+}
+
 /// Whether the word stands at `at`, wholly within `reach`, which is the beginning of `bytes`; as a word of its own
 /// unless it may be `anywhere`.
-fn is_word_at(reach: &[u8], bytes: &[u8], at: usize, word: &str, anywhere: bool) -> bool {
-    let Some(end) = word.chars().try_fold(at, |at, wanted| Some(at + len_of(reach, at, wanted)?)) else {
-        return false;
-    };
+pub(super) fn is_word_at(reach: &[u8], bytes: &[u8], at: usize, word: &str, anywhere: bool) -> bool {
+    let Some(end) = end_of(reach, at, word) else { return false };
     if !anywhere && word.len() <= HEX_WORD_MAX && touches_digit(bytes, at, end) {
         return false;
     }
     let unspaced = |character: Option<char>| anywhere || character.is_some_and(is_unspaced);
     (unspaced(word.chars().next()) || starts_word(bytes, at))
         && (unspaced(word.chars().next_back()) || ends_word(bytes, end))
+}
+
+/// Where the word ends if its characters stand at `at`.
+fn end_of(bytes: &[u8], at: usize, word: &str) -> Option<usize> {
+    word.chars().try_fold(at, |at, wanted| Some(at + len_of(bytes, at, wanted)?))
 }
 
 /// Words that are not longer stand by chance between the digits of hashes: `cc`, `id`.
@@ -150,7 +231,7 @@ pub fn is_unspaced(character: char) -> bool {
 }
 
 /// A space of the word stands for any one separator.
-fn same(byte: u8, wanted: u8) -> bool {
+pub(super) fn same(byte: u8, wanted: u8) -> bool {
     byte.to_ascii_lowercase() == wanted
         || (wanted == b' ' && matches!(byte, b'_' | b'-' | b'.' | b'\t' | b'\n' | b'\r'))
 }

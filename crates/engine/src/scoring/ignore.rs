@@ -22,6 +22,37 @@ const OTHERS: [(&[u8], &[u8]); 4] = [
 /// Bytes before a value's start and after its end in which a mark is looked for, at most.
 pub const IGNORE_LOOK: usize = 1024;
 
+/// Bytes beyond the reach of a value that are looked through with it, so that dense values cost little each.
+const AHEAD: usize = 4 * 1024;
+
+/// Where there is no mark at all in a text, told once for all values.
+#[derive(Clone, Default, Debug)]
+pub struct Unmarked(Range<usize>);
+
+impl Unmarked {
+    /// Whether the reach of `span` has no mark, whatever its rule. Cheap where values are asked for in order.
+    pub fn has(&mut self, bytes: &[u8], span: &Range<usize>) -> bool {
+        // A mark has its name before the colon and its word behind it, so its colon is well within reach.
+        let reach = span.start.saturating_sub(IGNORE_LOOK)..(span.end + IGNORE_LOOK).min(bytes.len());
+        if !(self.0.start..=self.0.end).contains(&reach.start) {
+            self.0 = reach.start..reach.start;
+        }
+        if reach.end > self.0.end {
+            let end = (reach.end + AHEAD).min(bytes.len());
+            let mark =
+                memchr_iter(b':', &bytes[self.0.end..end]).find(|colon| is_mark(bytes, self.0.end + colon));
+            self.0.end = mark.map_or(end, |colon| self.0.end + colon);
+        }
+        reach.end <= self.0.end
+    }
+}
+
+/// Whether the colon is of a mark.
+fn is_mark(bytes: &[u8], colon: usize) -> bool {
+    let (before, after) = (&bytes[..colon], &bytes[colon + 1..]);
+    [OWN].iter().chain(&OTHERS).any(|(name, word)| before.ends_with(name) && after.starts_with(word))
+}
+
 /// Whether the line of `span` says to ignore `rule`.
 pub fn is_ignored(bytes: &[u8], span: Range<usize>, rule: &Rule, is_rule: impl Fn(&str) -> bool) -> bool {
     let back = &bytes[span.start.saturating_sub(IGNORE_LOOK)..span.start];

@@ -5,6 +5,7 @@ mod context;
 mod documented;
 mod ignore;
 mod name;
+mod nearby;
 mod path;
 mod value;
 
@@ -17,9 +18,9 @@ use domesday_model::{Category, Score};
 use crate::rules::{Context, Rule, Validator};
 use crate::validators::Verdict;
 
-pub use context::Starts;
-pub use context::is_unspaced;
-pub use ignore::{IGNORE_LOOK, is_ignored};
+pub use context::{Memo, Starts, is_unspaced};
+pub use ignore::{IGNORE_LOOK, Unmarked, is_ignored};
+pub use nearby::{Nearby, WordIndex};
 pub use path::PathKind;
 
 /// What the first proof adds, such as a valid check digit.
@@ -157,26 +158,40 @@ pub fn has_context(bytes: &[u8], span: Range<usize>, context: &Context) -> bool 
 
 /// The highest score that any value can have in an object of that kind.
 pub fn highest(rule: &Rule, path: PathKind) -> Score {
+    let boost = rule.context.as_ref().map_or(0, |context| i32::from(context.boost));
+    let score = highest_alone(rule) + boost;
+    Score(score.min(i32::from(highest_in(rule, path).0)) as u8)
+}
+
+/// The same without a context word near, in any object.
+fn highest_alone(rule: &Rule) -> i32 {
     let checks =
         rule.validators.iter().filter(|validator| matches!(validator, Validator::Named { .. })).count()
             as i32;
     let proofs = if checks > 0 { PROOF_BOOST + (checks - 1) * FURTHER_PROOF_BOOST } else { 0 };
-    let boost = rule.context.as_ref().map_or(0, |context| i32::from(context.boost));
-    let score = i32::from(rule.score.0) + proofs + ENTROPY_BOOST + boost;
-    Score(score.min(i32::from(highest_in(rule, path).0)) as u8)
+    i32::from(rule.score.0) + proofs + ENTROPY_BOOST
+}
+
+/// Whether no value of the rule has that score unless one of its context words is near.
+pub fn needs_word(rule: &Rule, floor: Score) -> bool {
+    rule.context.as_ref().is_some_and(|context| {
+        highest_alone(rule) < i32::from(floor.0) || (context.required && NO_CONTEXT_MAX < floor)
+    })
 }
 
 fn highest_in(rule: &Rule, path: PathKind) -> Score {
     if rule.low_in_code && path.code { CODE_CAP } else { Score::MAX }
 }
 
-/// The score of the value at `span` and why, or `None` if a validator refuses it or it is below `floor`.
+/// The score of the value at `span` and why, or `None` if a validator refuses it or it is below `floor`. The memo is of
+/// the rule and the text, and values are judged in order.
 pub fn judge(
     rule: &Rule,
     bytes: &[u8],
     span: Range<usize>,
     path: PathKind,
     floor: Score,
+    memo: &mut Memo,
 ) -> Option<(Score, Evidences)> {
     let value = &bytes[span.clone()];
     let mut reasons = Evidences::default();
@@ -214,7 +229,7 @@ pub fn judge(
         return None;
     }
     if let Some(context) = &rule.context {
-        match context::find(bytes, span.clone(), context) {
+        match memo.find(bytes, span.clone(), context) {
             Some(word) => {
                 score += i32::from(context.boost);
                 reasons.add(Evidence::Keyword(word), i32::from(context.boost));

@@ -1,5 +1,9 @@
 //! Scores and their reasons.
 
+use std::sync::LazyLock;
+
+use proptest::prelude::*;
+
 use super::*;
 use crate::rules::{RuleSet, RuleSource};
 
@@ -25,7 +29,8 @@ fn check(extra: &str, text: &str, expected: Option<(u8, &str)>) {
     let start = text.find('[').unwrap();
     let bytes = text.replace(['[', ']'], "");
     let span = start..text.find(']').unwrap() - 1;
-    let judged = judge(&rule(extra), bytes.as_bytes(), span, PathKind::default(), Score(0));
+    let judged =
+        judge(&rule(extra), bytes.as_bytes(), span, PathKind::default(), Score(0), &mut Memo::default());
     let judged = judged.map(|(score, reasons)| (score.0, told(&reasons)));
     assert_eq!(judged, expected.map(|(score, reasons)| (score, reasons.to_owned())), "{text}");
 }
@@ -38,9 +43,15 @@ fn a_bare_match_has_its_base_score() {
 #[test]
 fn reasons_say_what_they_weigh() {
     let weighed = |extra: &str, text: &str, path: &str| {
-        let (score, reasons) =
-            judge(&rule(extra), text.as_bytes(), 0..text.len(), PathKind::of(path.as_bytes()), Score(0))
-                .unwrap();
+        let (score, reasons) = judge(
+            &rule(extra),
+            text.as_bytes(),
+            0..text.len(),
+            PathKind::of(path.as_bytes()),
+            Score(0),
+            &mut Memo::default(),
+        )
+        .unwrap();
         (score.0, reasons.to_string())
     };
     let check = |extra: &str, text: &str, path: &str, score: u8, reasons: &str| {
@@ -159,7 +170,7 @@ fn passwords_for_hosts_of_documentation_lose() {
 #[test]
 fn sample_files_lose_a_little() {
     let sample = PathKind { sample: true, code: true };
-    let (score, reasons) = judge(&rule(""), b"k3v9q", 0..5, sample, Score(0)).unwrap();
+    let (score, reasons) = judge(&rule(""), b"k3v9q", 0..5, sample, Score(0), &mut Memo::default()).unwrap();
     assert_eq!((score.0, told(&reasons).as_str()), (50, "in a test or sample file"));
 }
 
@@ -167,7 +178,8 @@ fn sample_files_lose_a_little() {
 fn what_is_everywhere_in_source_code_stays_low_there() {
     let judged = |path: &str, floor: u8| {
         let rule = rule("low_in_code = true");
-        let judged = judge(&rule, b"k3v9q", 0..5, PathKind::of(path.as_bytes()), Score(floor));
+        let judged =
+            judge(&rule, b"k3v9q", 0..5, PathKind::of(path.as_bytes()), Score(floor), &mut Memo::default());
         judged.map(|(score, reasons)| (score.0, told(&reasons)))
     };
     assert_eq!(judged("a.c", 0), Some((40, "in source code".to_owned())));
@@ -236,4 +248,98 @@ fn entropy_of_known_values() {
     assert_eq!(value::entropy(b"aaaa"), 0.0);
     assert_eq!(value::entropy(b"abcd"), 2.0);
     assert_eq!(value::entropy(b""), 0.0);
+}
+
+static BUILTIN: LazyLock<RuleSet> =
+    LazyLock::new(|| RuleSet::builtin().unwrap_or_else(|errors| panic!("{errors}")));
+
+fn capitalised(word: &str) -> String {
+    let mut letters = word.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+/// Words of rules as people write them, what looks like them, and what stands between.
+fn text() -> impl Strategy<Value = String> {
+    let contexts = BUILTIN.rules().iter().filter_map(|rule| rule.context.as_ref());
+    let words: Vec<Arc<str>> = contexts.flat_map(|context| context.words.iter().cloned()).collect();
+    let word = prop::sample::select(words);
+    let written = (word, 0u8..5).prop_map(|(word, how)| match how {
+        0 => word.to_uppercase(),
+        1 => word.replace(' ', "_"),
+        2 => word.split(' ').map(capitalised).collect(),
+        _ => word.to_string(),
+    });
+    let between = "[ _.:,\n=-]{0,3}|[0-9]{1,9} ?|[a-zA-Z]{1,3}|\"| {0,90}";
+    let piece = prop_oneof![written, between];
+    proptest::collection::vec(piece, 0..60).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #[test]
+    fn words_are_the_same_with_and_without_a_memo(
+        text in text(),
+        steps in proptest::collection::vec((0usize..60, 0usize..12), 1..30),
+        rules in any::<prop::sample::Index>(),
+    ) {
+        let contexts: Vec<_> = BUILTIN.rules().iter().filter_map(|rule| rule.context.as_ref()).collect();
+        let mut given = contexts[rules.index(contexts.len())].clone();
+        given.words.push("key ".into());
+        given.starts = Starts::default();
+        for anywhere in [false, true] {
+            let context = Context { anywhere, starts: Starts::default(), ..given.clone() };
+            let mut memo = Memo::default();
+            let mut start = 0;
+            for (step, len) in &steps {
+                start = (start + step).min(text.len());
+                let span = start..(start + len).min(text.len());
+                let plain = context::find(text.as_bytes(), span.clone(), &context);
+                prop_assert_eq!(memo.find(text.as_bytes(), span.clone(), &context), plain, "{:?}", span);
+            }
+        }
+    }
+
+    #[test]
+    fn words_near_are_never_missed(text in text(), places in proptest::collection::vec(0usize..400, 1..4)) {
+        static INDEX: LazyLock<WordIndex> = LazyLock::new(|| WordIndex::new(BUILTIN.rules(), |_| true));
+        let mut nearby = Nearby::default();
+        nearby.fill(&INDEX, text.as_bytes(), 0..text.len());
+        for at in places.into_iter().map(|at| at.min(text.len())) {
+            for (number, rule) in (0..).zip(BUILTIN.rules()) {
+                let Some(context) = &rule.context else { continue };
+                let reach = at.saturating_sub(context.within)..(at + context.within).min(text.len());
+                if has_context(text.as_bytes(), at..at, context) {
+                    prop_assert!(nearby.has_any(&INDEX, number, reach.clone()) && nearby.has(&INDEX, number, reach), "{} at {at}", rule.id);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_has_no_mark_is_not_ignored(
+        pieces in proptest::collection::vec("domesday:ignore|gitleaks:allow|pragma: allowlist secret|[a-z: \n]{0,700}", 0..12),
+        steps in proptest::collection::vec((0usize..900, 0usize..20), 1..20),
+    ) {
+        let (text, rule) = (pieces.concat(), rule(""));
+        let mut unmarked = Unmarked::default();
+        let mut start = 0;
+        for (step, len) in steps {
+            start = (start + step).min(text.len());
+            let span = start..(start + len).min(text.len());
+            if unmarked.has(text.as_bytes(), &span) {
+                prop_assert!(!is_ignored(text.as_bytes(), span, &rule, |_| false));
+            }
+        }
+    }
+
+    #[test]
+    fn placeholders_are_found_wherever_they_are(value in "(?i)(your|[_-]|ex|example|x{1,7}|0{1,13}|[a-z]|<|\\{|\\$|change|me){0,9}") {
+        let parts = value::PLACEHOLDERS.iter();
+        let naive = parts.into_iter().any(|part| value.to_ascii_lowercase().contains(part));
+        prop_assert_eq!(value::is_placeholder(value.as_bytes()), naive);
+    }
+}
+
+#[test]
+fn stop_words_are_in_order() {
+    assert!(value::STOPWORDS.is_sorted());
 }

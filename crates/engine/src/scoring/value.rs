@@ -3,7 +3,7 @@
 use crate::validators::is_sentence;
 
 /// Parts of values that documentation and templates use in place of a secret.
-const PLACEHOLDERS: &[&str] = &[
+pub(super) const PLACEHOLDERS: &[&str] = &[
     "example",
     "placeholder",
     "changeme",
@@ -30,7 +30,7 @@ const PLACEHOLDERS: &[&str] = &[
 ];
 
 /// Words that alone do not make a secret, however they are joined.
-const STOPWORDS: &[&str] = &[
+pub(super) const STOPWORDS: &[&str] = &[
     "a",
     "access",
     "account",
@@ -174,6 +174,14 @@ const STOPWORDS: &[&str] = &[
     "your",
 ];
 
+/// Those that begin with a letter, whatever its case: they are in order.
+fn stopwords(first: u8) -> &'static [&'static str] {
+    let first = first.to_ascii_lowercase();
+    let from = STOPWORDS.partition_point(|word| word.as_bytes()[0] < first);
+    let len = STOPWORDS[from..].partition_point(|word| word.as_bytes()[0] == first);
+    &STOPWORDS[from..from + len]
+}
+
 /// Digits that a part of a value may have and still be only a numbering of words.
 const NUMBERING_MAX: usize = 3;
 
@@ -198,7 +206,34 @@ pub fn distinct(value: &[u8]) -> usize {
 
 /// Whether a template's words or fillers stand in place of a secret.
 pub fn is_placeholder(value: &[u8]) -> bool {
-    PLACEHOLDERS.iter().any(|part| contains_any_case(value, part.as_bytes()))
+    static STARTS: [u32; 256] = starts(PLACEHOLDERS);
+    let is_at = |at: usize, part: &[u8]| {
+        value.get(at..at + part.len()).is_some_and(|text| text.eq_ignore_ascii_case(part))
+    };
+    value.iter().enumerate().any(|(at, byte)| {
+        let mut may = STARTS[usize::from(*byte)];
+        while may != 0 {
+            if is_at(at, PLACEHOLDERS[may.trailing_zeros() as usize].as_bytes()) {
+                return true;
+            }
+            may &= may - 1;
+        }
+        false
+    })
+}
+
+/// For each byte, which of the parts begin with it in either case, as bits.
+const fn starts(parts: &[&str]) -> [u32; 256] {
+    assert!(parts.len() <= u32::BITS as usize);
+    let mut starts = [0; 256];
+    let mut number = 0;
+    while number < parts.len() {
+        let first = parts[number].as_bytes()[0];
+        starts[first.to_ascii_lowercase() as usize] |= 1 << number;
+        starts[first.to_ascii_uppercase() as usize] |= 1 << number;
+        number += 1;
+    }
+    starts
 }
 
 /// What a field is called, rather than what is in it.
@@ -264,7 +299,9 @@ pub fn is_stopped(value: &[u8], words: &[String]) -> bool {
     let is_stopword = |part: &[u8]| {
         let listed = |word: &str| part.eq_ignore_ascii_case(word.as_bytes());
         let numbering = part.len() <= NUMBERING_MAX && part.iter().all(u8::is_ascii_digit);
-        numbering || STOPWORDS.iter().any(|word| listed(word)) || words.iter().any(|word| listed(word))
+        numbering
+            || stopwords(part[0]).iter().any(|word| listed(word))
+            || words.iter().any(|word| listed(word))
     };
     // Two signs that do not join words, or one within a word, were put there to make a password.
     let signs = value.iter().filter(|byte| byte.is_ascii_punctuation() && !b"_-.".contains(byte)).count();
@@ -302,7 +339,7 @@ fn is_joined(value: &[u8]) -> bool {
     let mut reached = 1u64;
     for at in (0..text.len()).filter(|at| text[*at].is_ascii()) {
         if reached >> at & 1 != 0 {
-            let next = STOPWORDS.iter().filter(|word| text[at..].starts_with(word.as_bytes()));
+            let next = stopwords(text[at]).iter().filter(|word| text[at..].starts_with(word.as_bytes()));
             next.for_each(|word| reached |= 1 << (at + word.len()));
         }
     }

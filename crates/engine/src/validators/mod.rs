@@ -38,7 +38,8 @@ pub(crate) use structure::is_sentence;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
 
 /// What a validator says of a value.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -123,7 +124,8 @@ const FAMILIES: &[Table] = &[
 
 /// The validator a rule names, if there is one.
 pub fn lookup(name: &str) -> Option<Check> {
-    rows().find(|(known, _)| *known == name).map(|(_, check)| *check)
+    static BY_NAME: LazyLock<HashMap<&str, Check>> = LazyLock::new(|| rows().copied().collect());
+    BY_NAME.get(name).copied()
 }
 
 /// The names of all validators, in a fixed order.

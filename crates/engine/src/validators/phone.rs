@@ -57,10 +57,16 @@ fn international(value: &[u8]) -> Verdict {
         let (code, national) = d.split_at(len);
         // Some write the trunk prefix behind the country code, where nobody dials it.
         let bare = national.strip_prefix(&[0]).unwrap_or(national);
-        let is_code = |text: &str| text.len() == len && text.bytes().zip(code).all(|(t, &d)| t == b'0' + d);
-        PLANS.iter().any(|(text, plan)| is_code(text) && (has(plan, national) || has(plan, bare)))
+        plan_of(code).is_some_and(|plan| has(plan, national) || has(plan, bare))
     });
     Verdict::proof_if(planned, PLAN)
+}
+
+/// The plan behind a country code. Plans are in order of their codes' lengths, then of the codes.
+fn plan_of(code: &[u8]) -> Option<&'static str> {
+    let digits = || code.iter().map(|digit| b'0' + digit);
+    let order = |text: &str| text.len().cmp(&code.len()).then_with(|| text.bytes().cmp(digits()));
+    PLANS.binary_search_by(|(text, _)| order(text)).ok().map(|at| PLANS[at].1)
 }
 
 /// Whether most of the digits count up or down, as typed examples do.

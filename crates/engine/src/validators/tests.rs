@@ -577,3 +577,9 @@ fn no_bytes_make_a_validator_panic() {
     }
     assert!(verdicts > 100_000);
 }
+
+#[test]
+fn numbering_plans_are_in_order() {
+    let key = |(code, _): &(&'static str, &str)| (code.len(), *code);
+    assert!(super::phone_plans::PLANS.is_sorted_by(|a, b| key(a) < key(b)));
+}

@@ -4,7 +4,7 @@
 use domesday_model::{
     FindingDraft, FindingId, Fingerprint, ObjectKey, Position, RecordKind, Score, Span, VersionMarks,
 };
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::{Result, tables};
 use crate::base::{PriorFinding, PriorResults, decoding, outcome};
@@ -55,6 +55,7 @@ fn add_records(
     const RECORDS: &str = statement(FILE, "prior_records");
     let PriorCursor { container: index, page, unit, sequence } = from;
     let mut last = from;
+    let has_outcomes = has_outcomes(c, base, container)?;
     let mut statement = c.prepare_cached(RECORDS)?;
     let parameters = params![base.job.0, base.session.0, container.0, page, unit, sequence, max as i64];
     let mut rows = statement.query(parameters)?;
@@ -64,7 +65,10 @@ fn add_records(
         let name: Vec<u8> = row.get(4)?;
         records.push(PriorRecord {
             container: index,
-            outcome: outcome_of(c, base, &container.join(&name))?,
+            outcome: match has_outcomes {
+                true => outcome_of(c, base, &container.join(&name))?,
+                false => PriorOutcome::Clean,
+            },
             name,
             size: row.get::<_, i64>(5)?.cast_unsigned(),
             marks: VersionMarks {
@@ -77,6 +81,16 @@ fn add_records(
         });
     }
     Ok(last)
+}
+
+/// Whether anything is said of what is in a container or below: of most there is not, and then its objects need not
+/// be looked up one by one.
+fn has_outcomes(c: &Connection, base: &Base, container: &ObjectKey) -> Result<bool> {
+    const NEXT: &str = statement(FILE, "next_outcome");
+    let inside = container.join(b"");
+    let next: Option<Vec<u8>> =
+        c.prepare_cached(NEXT)?.query_row(params![base.job.0, inside.0], |row| row.get(0)).optional()?;
+    Ok(next.is_some_and(|key| key.starts_with(&inside.0)))
 }
 
 fn outcome_of(c: &Connection, base: &Base, key: &ObjectKey) -> Result<PriorOutcome> {

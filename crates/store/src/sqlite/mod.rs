@@ -19,6 +19,7 @@ mod reports;
 mod results;
 mod retry;
 mod sessions;
+mod spent;
 mod tables;
 mod targets;
 mod tasks;
@@ -39,6 +40,8 @@ use crate::clock::{Clock, SystemClock};
 use crate::error::StoreError;
 pub use crate::hook::{Fault, Stage, WriteHook};
 use readers::Readers;
+use spent::Meter;
+pub use spent::Spent;
 use writer::Writer;
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -74,6 +77,7 @@ pub struct SqliteStore {
     /// Absent when opened for reading only.
     writer: Option<Writer>,
     readers: Readers,
+    meter: Arc<Meter>,
     changes: tokio::sync::watch::Receiver<u64>,
     fence: Fence,
     /// Held for as long as this process may write.
@@ -91,16 +95,18 @@ impl SqliteStore {
         let lock = book::lock(folder)?;
         let path = folder.join(BOOK_FILE);
         let mut connection = book::connect(&path, &options.clock, book::Access::Write)?;
-        book::migrate(&mut connection, book::MIGRATIONS)?;
+        book::upgrade(&mut connection)?;
         jobs::expire_earlier_processes(&connection)?;
         let (changed, changes) = tokio::sync::watch::channel(0);
         #[cfg(feature = "conformance")]
         let fence = if options.fence { tasks::FENCE } else { tasks::NO_FENCE };
         #[cfg(not(feature = "conformance"))]
         let fence = tasks::FENCE;
+        let meter = Arc::<Meter>::default();
         Ok(SqliteStore {
-            writer: Some(Writer::start(connection, options.hook, changed)?),
-            readers: Readers::new(path, options.clock),
+            writer: Some(Writer::start(connection, options.hook, changed, Arc::clone(&meter))?),
+            readers: Readers::new(path, options.clock, Arc::clone(&meter)),
+            meter,
             changes,
             fence,
             _lock: Some(lock),
@@ -120,10 +126,11 @@ impl SqliteStore {
             return Err(no_book());
         }
         book::check_readable(&connection, book::MIGRATIONS)?;
-        let readers = Readers::new(path, clock);
+        let meter = Arc::<Meter>::default();
         Ok(SqliteStore {
             writer: None,
-            readers,
+            readers: Readers::new(path, clock, Arc::clone(&meter)),
+            meter,
             changes: tokio::sync::watch::channel(0).1,
             fence: tasks::FENCE,
             _lock: None,
@@ -145,9 +152,9 @@ impl SqliteStore {
         Ok((newest, pending.into_iter().map(|(_, migration)| migration.name.to_owned()).collect()))
     }
 
-    /// Time the writer has spent on transactions so far.
-    pub fn busy(&self) -> std::time::Duration {
-        self.writer.as_ref().map(Writer::busy).unwrap_or_default()
+    /// What this process has spent on the book so far.
+    pub fn spent(&self) -> Spent {
+        self.meter.spent()
     }
 
     /// Runs `f` in a transaction of its own on the writer thread. `verb` names it for hooks.

@@ -8,6 +8,7 @@ use tokio::sync::{Semaphore, mpsc};
 
 use super::Result;
 use super::book::{self, Access};
+use super::spent::Meter;
 use crate::clock::Clock;
 use crate::error::StoreError;
 
@@ -24,12 +25,13 @@ pub(super) struct Readers {
 struct Pool {
     path: PathBuf,
     clock: Arc<dyn Clock>,
+    meter: Arc<Meter>,
     idle: Mutex<Vec<Connection>>,
 }
 
 impl Readers {
-    pub fn new(path: PathBuf, clock: Arc<dyn Clock>) -> Readers {
-        let pool = Pool { path, clock, idle: Mutex::new(Vec::new()) };
+    pub fn new(path: PathBuf, clock: Arc<dyn Clock>, meter: Arc<Meter>) -> Readers {
+        let pool = Pool { path, clock, meter, idle: Mutex::new(Vec::new()) };
         Readers { pool: Arc::new(pool), permits: Arc::new(Semaphore::new(READERS_MAX)) }
     }
 
@@ -85,7 +87,7 @@ impl Pool {
             Some(connection) => connection,
             None => book::connect(&self.path, &self.clock, Access::Read)?,
         };
-        let result = f(&connection);
+        let result = self.meter.read(|| f(&connection));
         self.idle.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(connection);
         result
     }

@@ -180,10 +180,16 @@ pub(super) fn records(
     for range in ranges {
         let [a, b, c, d] = kinds.map(RecordKind::code);
         let mut rows = statement.query(params![range.unit.0, range.from, range.to, a, b, c, d])?;
+        let mut container = None;
         while let Some(row) = rows.next()? {
-            let (container, name): (Vec<u8>, Vec<u8>) = (row.get(0)?, row.get(1)?);
+            // A range is of one unit, and that of one container.
+            let container = match &container {
+                Some(container) => container,
+                None => container.insert(ObjectKey(row.get(0)?)),
+            };
+            let name = row.get_ref(1)?.as_blob().map_err(|_| values::damaged("name"))?;
             objects.push(PacketObject {
-                key: ObjectKey(container).join(&name),
+                key: container.join(name),
                 size: row.get::<_, i64>(2)?.cast_unsigned(),
                 marks: VersionMarks {
                     mtime_ns: row.get(3)?,

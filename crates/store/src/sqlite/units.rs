@@ -108,7 +108,7 @@ fn commit_one(c: &Connection, id: TaskId, task: FencedTask, listing: &UnitListin
         UnitOutcome::Listed(records) => {
             let totals = Totals::of(records);
             match insert_unit(c, task, listing, UnitStatus::Committed, &totals, totals.fanned_out())? {
-                Some(unit) => insert_records(c, unit, 0, records, &totals),
+                Some(unit) => insert_records(c, unit, Part::Whole, records, &totals),
                 None => replace_staging(c, task, &listing.key, records, &totals),
             }
         }
@@ -154,7 +154,7 @@ fn replace_staging(
     const COMMIT: &str = statement(FILE, "commit_staged_unit");
     let Some((unit, _)) = staging(c, task, key)? else { return Ok(()) };
     clear(c, task, unit)?;
-    insert_records(c, unit, 0, records, totals)?;
+    insert_records(c, unit, Part::Whole, records, totals)?;
     add_totals(c, unit, totals)?;
     c.prepare_cached(COMMIT)?.execute(params![unit.0, task.origin.0])?;
     Ok(())
@@ -218,23 +218,38 @@ fn insert_unit(
     Ok((inserted == 1).then(|| UnitId(c.last_insert_rowid())))
 }
 
+/// What of a unit's records is inserted at once.
+#[derive(Clone, Copy)]
+enum Part {
+    /// All of them, in the transaction that commits the unit.
+    Whole,
+    /// Those from a sequence number on; others may follow, after whoever lists was killed: by their hashes it
+    /// is told what is there.
+    From(i64),
+}
+
 fn insert_records(
     c: &Connection,
     unit: UnitId,
-    first_sequence: i64,
+    part: Part,
     records: &[UnitRecord],
     totals: &Totals,
 ) -> Result<()> {
     const RECORD: &str = statement(FILE, "insert_record");
     const SKIPS: &str = statement(FILE, "add_unit_skips");
     let mut insert = c.prepare_cached(RECORD)?;
+    let (first_sequence, is_resumable) = match part {
+        Part::Whole => (0, false),
+        Part::From(sequence) => (sequence, true),
+    };
     for (sequence, record) in (first_sequence..).zip(records) {
+        let hash = is_resumable.then(|| ObjectKey::hash128(&record.name));
         insert.execute(params![
             unit.0,
             sequence,
             record.kind.code(),
             record.name,
-            ObjectKey::hash128(&record.name),
+            hash.as_ref().map_or(&[][..], |hash| hash),
             record.size.cast_signed(),
             record.marks.mtime_ns,
             record.marks.ctime_ns,
@@ -265,7 +280,7 @@ pub(super) fn stage(c: &Connection, claim: &Claim, task: FencedTask, batch: &Sta
         return Err(StoreError::Gap { task: claim.task, expected: next, found: batch.first_sequence });
     }
     let totals = Totals::of(&batch.records);
-    insert_records(c, unit, batch.first_sequence, &batch.records, &totals)?;
+    insert_records(c, unit, Part::From(batch.first_sequence), &batch.records, &totals)?;
     add_totals(c, unit, &totals)?;
     record_batch(c, claim.task, task, &Batch::of_part(claim, batch)?)?;
     targets::persist(c, task, &batch.targets)?;

@@ -1,17 +1,17 @@
 //! The one writer: a thread that runs each verb in a savepoint and commits what is waiting together.
 //!
 //! A caller hears of success only after the COMMIT that covers its write. A verb that fails is rolled
-//! back to its savepoint and does not disturb its neighbours in the group.
+//! back to its savepoint and does not disturb its neighbours in the group. The first of a group has the whole
+//! transaction for its savepoint: most groups are of one, and a savepoint keeps a copy of each page it changes.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::Result;
+use super::spent::Meter;
 use crate::error::StoreError;
 use crate::hook::{Fault, Stage, WriteHook};
 
@@ -35,8 +35,6 @@ struct Request {
 pub(super) struct Writer {
     requests: Option<mpsc::Sender<Request>>,
     thread: Option<JoinHandle<()>>,
-    /// Nanoseconds spent on transactions.
-    busy: Arc<AtomicU64>,
 }
 
 impl Writer {
@@ -44,20 +42,14 @@ impl Writer {
         connection: Connection,
         hook: Option<Box<dyn WriteHook>>,
         changed: watch::Sender<u64>,
+        meter: Arc<Meter>,
     ) -> Result<Writer> {
         let (requests, queue) = mpsc::channel(QUEUE_MAX);
-        let busy = Arc::new(AtomicU64::new(0));
-        let spent = Arc::clone(&busy);
         let thread = std::thread::Builder::new()
             .name("store-writer".into())
-            .spawn(move || serve(&connection, queue, hook, &changed, &spent))
+            .spawn(move || serve(&connection, queue, hook, &changed, &meter))
             .map_err(|error| StoreError::Backend(format!("cannot start the writer thread: {error}")))?;
-        Ok(Writer { requests: Some(requests), thread: Some(thread), busy })
-    }
-
-    /// Time spent on transactions so far.
-    pub fn busy(&self) -> Duration {
-        Duration::from_nanos(self.busy.load(Ordering::Relaxed))
+        Ok(Writer { requests: Some(requests), thread: Some(thread) })
     }
 
     pub async fn run<T, F>(&self, verb: &'static str, f: F) -> Result<T>
@@ -97,8 +89,9 @@ fn serve(
     mut queue: mpsc::Receiver<Request>,
     mut hook: Option<Box<dyn WriteHook>>,
     changed: &watch::Sender<u64>,
-    busy: &AtomicU64,
+    meter: &Meter,
 ) {
+    meter.is_writer();
     let mut at = |verb, stage| hook.as_mut().map_or(Fault::None, |hook| hook.at(verb, stage));
     while let Some(first) = queue.blocking_recv() {
         let mut group = vec![first];
@@ -108,16 +101,14 @@ fn serve(
                 Err(_) => break,
             }
         }
-        let begun = Instant::now();
         let before = connection.total_changes();
-        let answers = commit_group(connection, group, &mut at);
-        let wrote = connection.total_changes() != before;
-        let nanos = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        busy.fetch_add(nanos, Ordering::Relaxed);
+        let answers = meter.write(|| commit_group(connection, group, &mut at));
+        let rows = connection.total_changes() - before;
+        meter.add_rows(rows);
         for (answer, outcome) in answers {
             answer(outcome);
         }
-        if wrote {
+        if rows > 0 {
             changed.send_modify(|count| *count += 1);
         }
     }
@@ -146,7 +137,11 @@ fn commit_group(
             continue;
         }
         at(verb, Stage::Begin);
-        match in_savepoint(connection, run) {
+        let ran = match written.is_empty() {
+            true => in_transaction(connection, run),
+            false => in_savepoint(connection, run),
+        };
+        match ran {
             Ok(answer) => {
                 written.push((verb, answer));
                 if at(verb, Stage::BeforeCommit) == Fault::LoseAnswer {
@@ -186,6 +181,16 @@ fn commit_group(
         answers.push((answer, outcome));
     }
     answers
+}
+
+/// Runs the first verb that writes, in a transaction where nothing was written yet.
+fn in_transaction(connection: &Connection, run: Run) -> std::result::Result<Answer, Answer> {
+    let ran = run(Ok(connection));
+    if ran.is_err() && !connection.is_autocommit() {
+        // Where this fails there is no transaction, and with that the group ends.
+        let _ = connection.execute_batch("ROLLBACK; BEGIN IMMEDIATE");
+    }
+    ran
 }
 
 fn in_savepoint(connection: &Connection, run: Run) -> std::result::Result<Answer, Answer> {

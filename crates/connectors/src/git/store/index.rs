@@ -1,9 +1,11 @@
 //! A pack's index: ids in order, and where each object begins in the pack.
 //!
-//! It is searched in the file and not held in memory: ids are evenly spread, so that where one must be is
-//! known within a few dozen entries, and one read of a block around that place nearly always holds it.
+//! A large one is searched in the file and not held in memory: ids are evenly spread, so that where one must
+//! be is known within a few dozen entries, and one read of a block around that place nearly always holds it.
+//! A small one is read whole at first use, which spares those reads.
 
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use super::file::StoreFile;
 use crate::git::error::GitError;
@@ -23,6 +25,9 @@ const LARGE: u32 = 1 << 31;
 
 pub(in crate::git) struct PackIndex {
     file: StoreFile,
+    /// All of it, if it may be held and could be read.
+    held: OnceLock<Option<Vec<u8>>>,
+    may_hold: bool,
     hash_len: usize,
     fanout: Box<[u32; 256]>,
     /// Where the ids begin, how far apart they are, and where the offsets begin.
@@ -66,6 +71,8 @@ impl PackIndex {
             let large_count = tables_end.saturating_sub(large_at) / 8;
             PackIndex {
                 file,
+                held: OnceLock::new(),
+                may_hold: false,
                 hash_len: hash.len(),
                 fanout,
                 ids_at,
@@ -78,6 +85,8 @@ impl PackIndex {
             // Offset and id side by side.
             PackIndex {
                 file,
+                held: OnceLock::new(),
+                may_hold: false,
                 hash_len: hash.len(),
                 fanout,
                 ids_at: ids_at + 4,
@@ -92,6 +101,28 @@ impl PackIndex {
             return Err(index.file.corrupt("it is too short for the objects it counts"));
         }
         Ok(index)
+    }
+
+    /// Bytes of the file.
+    pub fn len(&self) -> u64 {
+        self.file.len()
+    }
+
+    /// Lets it be held in memory from its first use on.
+    pub fn hold(&mut self) {
+        self.may_hold = true;
+    }
+
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<(), GitError> {
+        let held = self.held.get_or_init(|| {
+            let mut all = vec![0; self.may_hold.then_some(self.file.len() as usize)?];
+            self.file.read_exact_at(&mut all, 0).ok().map(|()| all)
+        });
+        let Some(held) = held else { return self.file.read_exact_at(buf, offset) };
+        let from = usize::try_from(offset).unwrap_or(usize::MAX);
+        let bytes = held.get(from..).and_then(|rest| rest.get(..buf.len()));
+        buf.copy_from_slice(bytes.ok_or_else(|| self.file.corrupt("it ends too early"))?);
+        Ok(())
     }
 
     /// How many objects the pack has.
@@ -122,7 +153,7 @@ impl PackIndex {
             let from = guess.saturating_sub(SEARCH_BLOCK / 2).clamp(low, high - 1);
             let to = from.saturating_add(SEARCH_BLOCK).min(high);
             let bytes = &mut block[..self.id_in_block(to - from - 1) + self.hash_len];
-            self.file.read_exact_at(bytes, self.ids_at + u64::from(from) * self.stride)?;
+            self.read_at(bytes, self.ids_at + u64::from(from) * self.stride)?;
             let id_at = |i: u32| &bytes[self.id_in_block(i)..][..self.hash_len];
             let beside;
             if wanted < id_at(0) {
@@ -148,14 +179,14 @@ impl PackIndex {
     pub fn id(&self, position: u32) -> Result<ObjectId, GitError> {
         let mut bytes = [0; 32];
         let bytes = &mut bytes[..self.hash_len];
-        self.file.read_exact_at(bytes, self.ids_at + u64::from(position) * self.stride)?;
+        self.read_at(bytes, self.ids_at + u64::from(position) * self.stride)?;
         Ok(ObjectId::from_bytes(bytes).expect("a hash's length is an id's length"))
     }
 
     fn offset(&self, position: u32) -> Result<u64, GitError> {
         let stride = if self.large_at.is_some() { 4 } else { self.stride };
         let mut bytes = [0; 4];
-        self.file.read_exact_at(&mut bytes, self.offsets_at + u64::from(position) * stride)?;
+        self.read_at(&mut bytes, self.offsets_at + u64::from(position) * stride)?;
         self.wide_offset(u32::from_be_bytes(bytes))
     }
 
@@ -168,7 +199,7 @@ impl PackIndex {
             return Err(self.file.corrupt("it names a large offset that it does not have"));
         }
         let mut bytes = [0; 8];
-        self.file.read_exact_at(&mut bytes, large_at + number * 8)?;
+        self.read_at(&mut bytes, large_at + number * 8)?;
         Ok(u64::from_be_bytes(bytes))
     }
 
@@ -226,7 +257,7 @@ impl Rows<'_> {
             // The last row may end where the file does.
             self.block.resize((self.filled as usize - 1) * self.stride + self.len, 0);
             let from = self.at + u64::from(self.before) * self.stride as u64;
-            self.index.file.read_exact_at(&mut self.block, from)?;
+            self.index.read_at(&mut self.block, from)?;
         }
         let from = self.taken as usize * self.stride;
         self.taken += 1;

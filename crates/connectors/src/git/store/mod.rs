@@ -18,7 +18,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use domesday_model::Reason;
@@ -44,6 +44,8 @@ const CHAIN_MAX: usize = 10_000;
 const CHAIN_BYTES_MAX: u64 = 16 << 30;
 /// Packs whose files stay open; those of more are opened for each use.
 const HELD_PACKS_MAX: usize = 64;
+/// Bytes of indices held in memory, at most: those of packs with 700,000 objects in all.
+const HELD_INDICES_BYTES: u64 = 16 << 20;
 /// Folders of objects of one repository, at most: its own and its alternates'.
 const FOLDERS_MAX: usize = 64;
 
@@ -56,6 +58,8 @@ pub(super) struct ObjectStore {
     broken: Mutex<BTreeMap<PathBuf, Arc<GitError>>>,
     /// Held while packs are looked for, so that one thread does it at a time.
     reload: Mutex<()>,
+    /// Bytes of indices that may still be held; changed only while packs are looked for.
+    index_room: AtomicU64,
     /// The pack that had the last object, which mostly has the next.
     recent: AtomicUsize,
     cache: BaseCache,
@@ -82,6 +86,7 @@ impl ObjectStore {
             packs: RwLock::default(),
             broken: Mutex::default(),
             reload: Mutex::default(),
+            index_room: AtomicU64::new(HELD_INDICES_BYTES),
             recent: AtomicUsize::new(0),
             cache: BaseCache::new(),
         };
@@ -101,6 +106,7 @@ impl ObjectStore {
         let known = self.packs();
         let paths: HashSet<&Path> = known.iter().map(|pack| pack.path()).collect();
         let mut packs = known.to_vec();
+        let mut room = self.index_room.load(Ordering::Relaxed);
         for folder in &self.folders {
             for index in pack_indices(&folder.join("pack"))? {
                 if paths.contains(index.with_extension("pack").as_path()) {
@@ -108,11 +114,19 @@ impl ObjectStore {
                 }
                 let hold = packs.len() < HELD_PACKS_MAX;
                 match Pack::open(&index, packs.len() as u32, self.hash, hold) {
-                    Ok(pack) => packs.push(Arc::new(pack)),
+                    Ok(mut pack) => {
+                        // Only where the pack itself stays open: what names objects that are gone misleads.
+                        if let Some(left) = room.checked_sub(pack.index.len()).filter(|_| hold) {
+                            room = left;
+                            pack.index.hold();
+                        }
+                        packs.push(Arc::new(pack));
+                    }
                     Err(error) => drop(self.broken().insert(index, Arc::new(error))),
                 }
             }
         }
+        self.index_room.store(room, Ordering::Relaxed);
         let came = packs.len() > known.len();
         *self.packs.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(packs);
         Ok(came)
@@ -211,7 +225,7 @@ impl ObjectStore {
                     let reader = InflateReader::new(Arc::clone(&pack.file), start, Some(head.size));
                     return Ok(Opened::Stream { size: head.size, reader: Box::new(reader) });
                 }
-                self.decode(&pack, offset).map(Opened::Held)
+                self.decode(&pack, offset, Again::ForOthers).map(Opened::Held)
             }
             Place::Loose(path) => {
                 let loose = loose::open(path)?;
@@ -226,7 +240,7 @@ impl ObjectStore {
     /// An object that must be held to be worked with: a commit, a tree, a tag.
     pub fn read(&self, id: &ObjectId) -> Result<Decoded, GitError> {
         match self.find(id)? {
-            Place::Packed(pack, offset) => self.decode(&pack, offset),
+            Place::Packed(pack, offset) => self.decode(&pack, offset, Again::Itself),
             Place::Loose(path) => read_loose(loose::open(path)?),
         }
     }
@@ -252,8 +266,10 @@ impl ObjectStore {
         Err(chain_too_long(&pack, offset))
     }
 
-    /// Decodes an object, and with it those it is made from; each stays in the cache for the next.
-    fn decode(&self, pack: &Arc<Pack>, offset: u64) -> Result<Decoded, GitError> {
+    /// Decodes an object, and with it those it is made from; what is needed again stays in the cache.
+    fn decode(&self, pack: &Arc<Pack>, offset: u64, again: Again) -> Result<Decoded, GitError> {
+        // What is scanned once and is no base would only displace others.
+        let is_kept = again == Again::Itself || pack.may_be_base(offset);
         let mut chain: Vec<(Arc<Pack>, u64)> = Vec::new();
         let (mut pack, mut offset) = (Arc::clone(pack), offset);
         let mut made = loop {
@@ -268,7 +284,9 @@ impl ObjectStore {
                 Base::None(kind) => {
                     let data = inflater(|inflater| pack.inflate(inflater, offset, &head))?;
                     let decoded = Decoded { kind, data: Arc::new(data) };
-                    self.cache.put((pack.number, offset), &decoded);
+                    if is_kept || !chain.is_empty() {
+                        self.cache.put((pack.number, offset), &decoded);
+                    }
                     break decoded;
                 }
                 Base::Packed(base, at) => {
@@ -282,7 +300,7 @@ impl ObjectStore {
             }
         };
         let mut bytes = 0;
-        for (pack, offset) in chain.into_iter().rev() {
+        while let Some((pack, offset)) = chain.pop() {
             bytes += made.data.len() as u64;
             if bytes > CHAIN_BYTES_MAX {
                 let what =
@@ -290,7 +308,9 @@ impl ObjectStore {
                 return Err(GitError::TooLarge { what, size: bytes, max: CHAIN_BYTES_MAX });
             }
             made = Decoded { kind: made.kind, data: Arc::new(apply(&pack, offset, &made.data)?) };
-            self.cache.put((pack.number, offset), &made);
+            if is_kept || !chain.is_empty() {
+                self.cache.put((pack.number, offset), &made);
+            }
         }
         Ok(made)
     }
@@ -308,6 +328,14 @@ impl ObjectStore {
             },
         })
     }
+}
+
+/// What an object is needed for again, once it was asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Again {
+    Itself,
+    /// Those that are made from it, if there are any.
+    ForOthers,
 }
 
 /// What an entry of a pack is made from.

@@ -1,7 +1,7 @@
 //! A pack: objects one after another, whole or as deltas of others.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::HELD_MAX;
 use super::delta;
@@ -22,6 +22,8 @@ pub(in crate::git) struct Pack {
     pub index: PackIndex,
     pub(super) file: Arc<StoreFile>,
     hash: HashKind,
+    /// Known once the pack was listed.
+    bases: OnceLock<Bases>,
 }
 
 /// What an entry is, before it is inflated.
@@ -51,11 +53,21 @@ impl Pack {
             return Err(file.corrupt("it does not begin as a pack does"));
         }
         let index = PackIndex::open(index.to_path_buf(), hash, hold)?;
-        Ok(Pack { number, index, file: Arc::new(file), hash })
+        Ok(Pack { number, index, file: Arc::new(file), hash, bases: OnceLock::new() })
     }
 
     pub fn path(&self) -> &Path {
         self.file.path()
+    }
+
+    /// Tells where all the objects begin that others are made from; there are `count` of them.
+    pub fn set_bases(&self, count: usize, offsets: impl Iterator<Item = u64>) {
+        self.bases.get_or_init(|| Bases::new(count, offsets));
+    }
+
+    /// Whether others may be made from the object at `offset`.
+    pub(super) fn may_be_base(&self, offset: u64) -> bool {
+        self.bases.get().is_none_or(|bases| bases.may_have(offset))
     }
 
     /// Bytes of the file.
@@ -125,6 +137,37 @@ impl Pack {
     }
 }
 
+/// A set of offsets that takes a byte for each, and now and then says to have one that it has not.
+struct Bases {
+    bits: Vec<u64>,
+    /// By how much a hash is shifted to be the number of a bit.
+    shift: u32,
+}
+
+impl Bases {
+    const BITS_EACH: usize = 8;
+
+    fn new(count: usize, offsets: impl Iterator<Item = u64>) -> Bases {
+        let len = count.saturating_mul(Self::BITS_EACH).next_power_of_two().max(u64::BITS as usize);
+        let mut bases = Bases { bits: vec![0; len / u64::BITS as usize], shift: u64::BITS - len.ilog2() };
+        for offset in offsets {
+            let (word, bit) = bases.place(offset);
+            bases.bits[word] |= bit;
+        }
+        bases
+    }
+
+    fn may_have(&self, offset: u64) -> bool {
+        let (word, bit) = self.place(offset);
+        self.bits[word] & bit != 0
+    }
+
+    fn place(&self, offset: u64) -> (usize, u64) {
+        let number = offset.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift;
+        ((number / u64::from(u64::BITS)) as usize, 1 << (number % u64::from(u64::BITS)))
+    }
+}
+
 fn parse_head(offset: u64, bytes: &[u8], hash: HashKind) -> Option<EntryHead> {
     let mut rest = bytes.iter();
     let first = *rest.next()?;
@@ -163,4 +206,20 @@ fn parse_head(offset: u64, bytes: &[u8], hash: HashKind) -> Option<EntryHead> {
         _ => return None,
     };
     Some(EntryHead { content, size, len: bytes.len() - rest.len() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bases_are_never_missed_and_others_seldom_taken_for_them() {
+        for count in [0, 1, 9, 5_000] {
+            let offset = |i: u64| 12 + i * 731;
+            let bases = Bases::new(count as usize, (0..count).map(offset));
+            assert!((0..count).all(|i| bases.may_have(offset(i))));
+            let wrong = (count..2 * count).filter(|&i| bases.may_have(offset(i))).count() as u64;
+            assert!(wrong * 4 <= count, "{wrong} of {count}");
+        }
+    }
 }

@@ -63,6 +63,8 @@ impl Prior {
             self.window.clear();
             self.at = self.containers.partition_point(|other| other < container);
         }
+        let rest = self.mark_in_order(session, halt, records).await?;
+        let records = &mut records[rest..];
         let mut chunks = 0;
         while records.iter().any(|record| self.is_unknown(record)) {
             if (self.window.is_full() && chunks == CHUNKS_PER_BATCH) || !self.read_on(session, halt).await? {
@@ -78,6 +80,43 @@ impl Prior {
         Ok(())
     }
 
+    /// Marks entries for as long as they come in the order of the prior ones, which need not be looked for then;
+    /// how many that are.
+    async fn mark_in_order(
+        &mut self,
+        session: &Session,
+        halt: &Stop,
+        records: &mut [UnitRecord],
+    ) -> Result<usize, StoreError> {
+        if !self.window.is_empty() {
+            return Ok(0);
+        }
+        for (index, record) in records.iter_mut().enumerate() {
+            if record.kind != RecordKind::File {
+                continue;
+            }
+            self.skip_to_container(session, halt).await?;
+            let is_next = |prior: &mut PriorRecord| prior.container == self.at && prior.name == record.name;
+            match self.ahead.pop_front_if(is_next) {
+                Some(prior) => record.kind = prior.kind_of(record, &self.base),
+                None => return Ok(index),
+            }
+        }
+        Ok(records.len())
+    }
+
+    /// Reads on until the next prior record is none of an earlier container.
+    async fn skip_to_container(&mut self, session: &Session, halt: &Stop) -> Result<(), StoreError> {
+        loop {
+            match self.ahead.front() {
+                Some(record) if record.container >= self.at => return Ok(()),
+                Some(_) => drop(self.ahead.pop_front()),
+                None if !self.has_more => return Ok(()),
+                None => self.load(session, halt).await?,
+            }
+        }
+    }
+
     fn is_unknown(&self, record: &UnitRecord) -> bool {
         record.kind == RecordKind::File && !self.window.has(&record.name)
     }
@@ -86,18 +125,12 @@ impl Prior {
     async fn read_on(&mut self, session: &Session, halt: &Stop) -> Result<bool, StoreError> {
         let mut moved = 0;
         while moved < CHUNK {
-            match self.ahead.front() {
-                Some(record) if record.container > self.at => break,
-                Some(_) => {
-                    if let Some(record) = self.ahead.pop_front().filter(|record| record.container == self.at)
-                    {
-                        self.window.put(record);
-                        moved += 1;
-                    }
-                }
-                None if !self.has_more => break,
-                None => self.load(session, halt).await?,
+            self.skip_to_container(session, halt).await?;
+            match self.ahead.pop_front_if(|record| record.container == self.at) {
+                Some(record) => self.window.put(record),
+                None => break,
             }
+            moved += 1;
         }
         Ok(moved > 0)
     }
@@ -142,6 +175,10 @@ impl Window {
 
     fn is_full(&self) -> bool {
         self.young.len() + self.old.len() >= WINDOW_MAX / 2
+    }
+
+    fn is_empty(&self) -> bool {
+        self.young.is_empty() && self.old.is_empty()
     }
 
     fn clear(&mut self) {

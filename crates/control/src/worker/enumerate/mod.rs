@@ -28,8 +28,11 @@ use base::Prior;
 
 /// Entries per batch; a container with more is staged.
 const BATCH_MAX: usize = 1_000;
-/// Small units that share a commit, at most.
-const UNITS_PER_COMMIT: usize = 64;
+/// Units that share a commit, at most.
+const UNITS_PER_COMMIT: usize = 256;
+/// Entries of units that share a commit, at most, beyond those of its last unit. The larger a commit, the more of
+/// its rows share pages, each of which is written once.
+const RECORDS_PER_COMMIT: usize = 4_000;
 /// How long a listed unit waits for others to share its commit, at most.
 const COMMIT_DELAY: Duration = Duration::from_millis(20);
 /// Hashes of one exclusion list, at most; a longer one is applied in passes. Few in tests, so that they
@@ -169,7 +172,7 @@ impl<'a> Enumeration<'a> {
         }
         self.settle().await?;
         let units = std::mem::take(&mut self.listed);
-        self.session.ask(&self.halt, || complete(store, &claim, units.clone())).await?;
+        self.session.give(&self.halt, units, |units| complete(store, &claim, units)).await?;
         Ok(())
     }
 
@@ -190,7 +193,7 @@ impl<'a> Enumeration<'a> {
     /// A full commit at once; one that is not full when its time has come and no other is under way: what is
     /// listed meanwhile goes with it.
     fn is_time_to_commit(&self) -> bool {
-        let full = self.listed.len() >= UNITS_PER_COMMIT || self.listed_records >= BATCH_MAX;
+        let full = self.listed.len() >= UNITS_PER_COMMIT || self.listed_records >= RECORDS_PER_COMMIT;
         let idle = self.writing.as_ref().is_none_or(JoinHandle::is_finished);
         full || (idle && !self.listed.is_empty() && self.listed_since.elapsed() >= COMMIT_DELAY)
     }
@@ -259,10 +262,12 @@ impl<'a> Enumeration<'a> {
             let store = session.store();
             match write {
                 Write::Units(units) => {
-                    session.ask(&halt, || store.commit_units(&claim, units.clone())).await.map(|()| None)
+                    let commit = |units| store.commit_units(&claim, units);
+                    session.give(&halt, units, commit).await.map(|()| None)
                 }
                 Write::Stage(batch) => {
-                    session.ask(&halt, || store.stage_unit(&claim, batch.clone())).await.map(Some)
+                    let stage = |batch| store.stage_unit(&claim, batch);
+                    session.give(&halt, batch, stage).await.map(Some)
                 }
             }
         };

@@ -55,7 +55,7 @@ pub fn convert(raw: &RawRule, id: &str, mut note: impl FnMut(String)) -> Result<
         value_groups,
         trigger: place.trigger,
         lead: place.lead,
-        gate: Gate::open(),
+        gate: Arc::new(Gate::open()),
         run: None,
         score: if raw.has_required { UNPROVEN_SCORE } else { SCORE },
         validators: entropy.into_iter().collect(),

@@ -25,6 +25,14 @@ WHERE u.job_id = ?1 AND u.status = 'COMMITTED' AND u.session_id = ?2 AND u.key =
 ORDER BY u.page, u.id, r.sequence
 LIMIT ?7;
 
+-- The first object from a key on that anything is said of.
+-- name: next_outcome
+SELECT object_key
+FROM object_scans INDEXED BY object_scans_by_object
+WHERE job_id = ?1 AND object_key >= ?2
+ORDER BY object_key
+LIMIT 1;
+
 -- Whether anything is said of an object, and whether something of it was not read to its end.
 -- name: prior_outcome
 SELECT count(*) > 0, coalesce(max(o.status IN ('partial', 'failed')), 0)

@@ -21,6 +21,41 @@ fn older(folder: &Path, migrations: usize) {
         .unwrap();
 }
 
+/// What a book is made of: kinds, names and statements.
+fn schema(connection: &Connection) -> Vec<[Option<String>; 3]> {
+    let sql = "SELECT type, name, sql FROM sqlite_schema ORDER BY rowid";
+    let mut statement = connection.prepare(sql).unwrap();
+    let rows = statement.query_map([], |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?])).unwrap();
+    rows.map(|row| row.unwrap()).collect()
+}
+
+#[test]
+fn a_new_book_is_what_the_migrations_make() {
+    let [migrated, new] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let mut connection = connect(migrated.path());
+    book::migrate(&mut connection, MIGRATIONS).unwrap();
+    let migrated = schema(&connection);
+    if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
+        let own = |name: &Option<String>| name.as_ref().is_some_and(|name| name.starts_with("sqlite_"));
+        let statements =
+            migrated.iter().filter(|[_, name, _]| !own(name)).filter_map(|[_, _, sql]| sql.as_ref());
+        let text: String = statements.map(|sql| format!("{sql};\n\n")).collect();
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/sqlite/schema.sql");
+        std::fs::write(path, text.trim_end().to_owned() + "\n").unwrap();
+        return;
+    }
+    drop(open(new.path()));
+    let sorted = |mut schema: Vec<_>| {
+        schema.sort();
+        schema
+    };
+    assert_eq!(
+        sorted(schema(&connect(new.path()))),
+        sorted(migrated),
+        "stale: run `UPDATE_SNAPSHOTS=1 cargo test -p domesday-store migrations` and commit schema.sql"
+    );
+}
+
 /// Units of a book from before there were pages.
 #[tokio::test]
 async fn units_are_kept_when_they_get_pages() {

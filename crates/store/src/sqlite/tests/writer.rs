@@ -57,24 +57,51 @@ impl Gated {
     }
 }
 
+/// Writes, and fails then.
+fn half(c: &Connection) -> Result<()> {
+    c.execute("INSERT INTO event_consumers VALUES ('half', 1)", [])?;
+    Err(StoreError::LostClaim(domesday_model::TaskId(7)))
+}
+
+async fn halves(store: &SqliteStore) -> i64 {
+    let count = "SELECT count(*) FROM event_consumers";
+    store.read(|c| Ok(c.query_row(count, [], |row| row.get(0))?)).await.unwrap()
+}
+
 #[tokio::test]
 async fn a_verb_that_fails_does_not_disturb_its_neighbours() {
     let folder = tempfile::tempdir().unwrap();
     let gated = Gated::new(folder.path(), None);
-    let [first, between, last] = gated
-        .group("failing", |c| {
-            c.execute("INSERT INTO event_consumers VALUES ('half', 1)", [])?;
-            Err(StoreError::LostClaim(domesday_model::TaskId(7)))
-        })
-        .await;
+    let [first, between, last] = gated.group("failing", half).await;
     assert!(first.is_ok() && last.is_ok());
     assert!(matches!(between, Err(StoreError::LostClaim(domesday_model::TaskId(7)))));
     assert_eq!(gated.store.master_jobs(10).await.unwrap().len(), 2);
-    let half = "SELECT count(*) FROM event_consumers";
-    assert_eq!(
-        gated.store.read(|c| Ok(c.query_row(half, [], |row| row.get::<_, i64>(0))?)).await.unwrap(),
-        0
-    );
+    assert_eq!(halves(&gated.store).await, 0);
+}
+
+#[tokio::test]
+async fn verbs_that_fail_before_others_of_their_group_fail_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let gated = Gated::new(folder.path(), None);
+    let waiting = async {
+        gated.held.notified().await;
+        tokio::join!(
+            gated.store.write("failing", half),
+            gated.store.write("failing", half),
+            gated.store.submit(request(MASTER)),
+            gated.store.write("failing", half),
+            async { gated.open.send(()).unwrap() },
+        )
+    };
+    let (gate, (first, second, written, last, ())) =
+        tokio::join!(gated.store.write("gate", |_| Ok(())), waiting);
+    gate.unwrap();
+    written.unwrap();
+    for failed in [first, second, last] {
+        assert!(matches!(failed, Err(StoreError::LostClaim(domesday_model::TaskId(7)))));
+    }
+    assert_eq!(gated.store.master_jobs(10).await.unwrap().len(), 1);
+    assert_eq!(halves(&gated.store).await, 0);
 }
 
 #[tokio::test]

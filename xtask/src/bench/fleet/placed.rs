@@ -122,8 +122,8 @@ impl<'s> Bench<'s> {
     }
 
     /// `domesday scan` of the tree on an embedded store of its own; how long it took.
-    pub fn scan(&self, run: usize) -> Result<Duration> {
-        let state = self.folder.join(format!("state-{run}"));
+    pub fn scan(&self) -> Result<Duration> {
+        let state = self.folder.join("state");
         if state.exists() {
             std::fs::remove_dir_all(&state)?;
         }
