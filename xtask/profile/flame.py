@@ -13,7 +13,7 @@ WIDTH = 1200
 ROW = 17
 LETTER = 6.6
 # A narrower box, in pixels, is not drawn.
-LEAST = 0.8
+LEAST = 3.0
 # Threads are told apart by what they do, not by their number.
 NUMBER = re.compile(r"[-:/0-9]+$")
 

@@ -1,5 +1,4 @@
-//! Texts that are meant to be slow to scan: triggers without end, values without end, and what is between. Shared by
-//! the test that counts work and the example that measures time.
+//! Texts that are meant to be slow to scan: triggers without end, values without end, and what is between.
 
 use domesday_engine::{Rule, Trigger};
 
