@@ -1,17 +1,22 @@
 //! Measures the engine on a folder: the trigger pass alone, then the whole scan, at the level that is reported by
-//! default. Times are those of the thread where the system tells them, so that a busy machine disturbs them less. Texts
-//! that are made to be slow are in the example `texts`.
+//! default. Times are those of the thread, so that a busy machine disturbs them less. Texts that are made to be slow are
+//! in the example `texts`.
 //!
 //! With `triggers` or `scan` behind the folder, only that is done, once: for a profiler that counts instructions.
 //!
 //! `cargo run --release --example throughput -p domesday-engine -- <folder> [triggers|scan]`
 
+#[path = "corpus/mod.rs"]
+mod corpus;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use domesday_engine::{Chunk, RuleSet, Scanner, Scratch};
+use domesday_engine::{RuleSet, Scanner, Scratch};
 use domesday_model::Score;
+
+use corpus::on_cpu;
 
 /// Bytes read into memory, at most.
 const CORPUS_MAX: usize = 500_000_000;
@@ -25,9 +30,7 @@ fn main() {
         eprintln!("usage: throughput <folder> [triggers|scan]");
         std::process::exit(2);
     };
-    let mut files = Vec::new();
-    let mut total = 0;
-    read_folder(Path::new(&folder), &mut files, &mut total);
+    let (files, total) = corpus::read(Path::new(&folder), CORPUS_MAX);
     println!("{} files, {:.1} MB", files.len(), total as f64 / 1e6);
 
     let started = Instant::now();
@@ -65,7 +68,7 @@ fn main() {
     }
     let mut hits = Vec::new();
     for _ in 0..ROUNDS {
-        let started = Clock::now();
+        let started = on_cpu();
         hits.clear();
         files.iter().for_each(|file| scanner.count_hits(&file.chunk(), &mut scratch, &mut hits));
         report("trigger pass", total, started, &format!("{} hits", hits.iter().sum::<u64>()));
@@ -77,7 +80,7 @@ fn main() {
     for _ in 0..ROUNDS {
         per_rule = vec![0; rules.rules().len()];
         scratch = Scratch::new();
-        let started = Clock::now();
+        let started = on_cpu();
         for file in &files {
             scanner.scan(&file.chunk(), &mut scratch, &mut matches);
             for found in matches.drain(..) {
@@ -104,63 +107,7 @@ fn print_top(rules: &RuleSet, counts: &[u64]) {
     }
 }
 
-fn report(what: &str, bytes: usize, started: Clock, detail: &str) {
-    let elapsed = started.elapsed();
+fn report(what: &str, bytes: usize, started: Duration, detail: &str) {
+    let elapsed = on_cpu().saturating_sub(started);
     println!("{what}: {elapsed:.2?}, {:.0} MB/s, {detail}", bytes as f64 / 1e6 / elapsed.as_secs_f64());
-}
-
-/// When something began: in processor time of this thread, or else by the wall.
-struct Clock {
-    on_cpu: Option<Duration>,
-    wall: Instant,
-}
-
-impl Clock {
-    fn now() -> Clock {
-        Clock { on_cpu: on_cpu(), wall: Instant::now() }
-    }
-
-    fn elapsed(&self) -> Duration {
-        match (self.on_cpu, on_cpu()) {
-            (Some(from), Some(to)) => to.saturating_sub(from),
-            _ => self.wall.elapsed(),
-        }
-    }
-}
-
-/// The first number of Linux's `schedstat` is the thread's time on a processor in nanoseconds.
-fn on_cpu() -> Option<Duration> {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    Some(Duration::from_nanos(text.split(' ').next()?.parse().ok()?))
-}
-
-struct File {
-    path: Vec<u8>,
-    bytes: Vec<u8>,
-}
-
-impl File {
-    fn chunk(&self) -> Chunk<'_> {
-        Chunk::whole(&self.bytes, &self.path)
-    }
-}
-
-fn read_folder(folder: &Path, files: &mut Vec<File>, total: &mut usize) {
-    let Ok(entries) = std::fs::read_dir(folder) else { return };
-    let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
-    paths.sort();
-    for path in paths {
-        if *total >= CORPUS_MAX {
-            return;
-        }
-        if path.is_symlink() {
-            continue;
-        }
-        if path.is_dir() {
-            read_folder(&path, files, total);
-        } else if let Ok(bytes) = std::fs::read(&path) {
-            *total += bytes.len();
-            files.push(File { path: path.into_os_string().into_encoded_bytes(), bytes });
-        }
-    }
 }

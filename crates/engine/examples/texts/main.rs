@@ -7,6 +7,8 @@
 //!
 //! `cargo run --release --example texts -p domesday-engine -- rates <folder> [<seconds> <seed>] | count <text> <passes>`
 
+#[path = "../corpus/mod.rs"]
+mod corpus;
 mod search;
 mod texts;
 
@@ -16,7 +18,8 @@ use std::time::Duration;
 
 use domesday_engine::{Chunk, LOOKAHEAD, LOOKBEHIND, RuleSet, Scanner, Scratch};
 use domesday_model::Score;
-use rustix::time::{ClockId, clock_gettime};
+
+use corpus::{File, on_cpu};
 
 /// Bytes of sources, at most.
 const SOURCES_MAX: usize = 200_000_000;
@@ -53,9 +56,7 @@ fn main() {
 /// How fast texts are scanned, and what a search of so many seconds with a seed finds.
 fn rates(folder: &Path, search: Option<(u64, u64)>) -> Option<()> {
     let mut engine = Engine::new();
-    let mut files = Vec::new();
-    read_folder(folder, &mut files, &mut 0);
-    let bytes: usize = files.iter().map(|(_, bytes)| bytes.len()).sum();
+    let (files, bytes) = corpus::read(folder, SOURCES_MAX);
     let fastest = (0..ROUNDS).map(|_| engine.scan_files(&files)).min()?;
     let sources = bytes as f64 / fastest.as_secs_f64();
     println!("sources_rate {:.1} MB/s", sources / 1e6);
@@ -97,10 +98,10 @@ impl Engine {
         Engine { scanner: Scanner::with_floor(Arc::new(rules), Score::MEDIUM), scratch: Scratch::new() }
     }
 
-    fn scan_files(&mut self, files: &[(Vec<u8>, Vec<u8>)]) -> Duration {
+    fn scan_files(&mut self, files: &[File]) -> Duration {
         let (begun, mut matches) = (on_cpu(), Vec::new());
-        for (path, bytes) in files {
-            self.scanner.scan(&Chunk::whole(bytes, path), &mut self.scratch, &mut matches);
+        for file in files {
+            self.scanner.scan(&file.chunk(), &mut self.scratch, &mut matches);
             matches.clear();
         }
         on_cpu().saturating_sub(begun)
@@ -124,30 +125,5 @@ impl Engine {
             matches.clear();
         }
         on_cpu().saturating_sub(begun)
-    }
-}
-
-/// Time of this thread on a processor, to the nanosecond: short texts take microseconds.
-fn on_cpu() -> Duration {
-    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
-}
-
-fn read_folder(folder: &Path, files: &mut Vec<(Vec<u8>, Vec<u8>)>, total: &mut usize) {
-    let Ok(entries) = std::fs::read_dir(folder) else { return };
-    let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
-    paths.sort();
-    for path in paths {
-        if *total >= SOURCES_MAX {
-            return;
-        }
-        if path.is_symlink() {
-            continue;
-        }
-        if path.is_dir() {
-            read_folder(&path, files, total);
-        } else if let Ok(bytes) = std::fs::read(&path) {
-            *total += bytes.len();
-            files.push((path.into_os_string().into_encoded_bytes(), bytes));
-        }
     }
 }

@@ -19,7 +19,9 @@ use crate::decode;
 use crate::rules::gate::Gate;
 use crate::rules::{Literal, Rule, Shape, Trigger};
 
-use near::{NEAR_MAX, NEAR_RUN, Near};
+use near::{NEAR_MAX, Near};
+
+pub use near::NEAR_RUN;
 pub use shapes::{LONG_WORD_MIN, WORD_MAX};
 
 /// A trigger of a rule at a place in the chunk.
@@ -91,7 +93,7 @@ impl Prefilter {
 
 /// Whether every match has a long word, and no part of it is far from that.
 fn has_long_word(rule: &Rule) -> bool {
-    rule.max_len <= NEAR_MAX && rule.run.as_ref().is_some_and(|run| run.is_word_of(NEAR_RUN))
+    rule.max_len <= NEAR_MAX && rule.run.as_ref().is_some_and(|run| run.is_long_word())
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use regex_syntax::hir::{Class, Hir, HirKind};
 
 use super::gate::ByteSet;
 use super::packed::packed_fields;
+use crate::prefilter::NEAR_RUN;
 
 /// A shorter run is in most texts, and not worth a look.
 const LEN_MIN: usize = 8;
@@ -31,9 +32,6 @@ static WORDS: LazyLock<ByteSet> = LazyLock::new(|| ByteSet::of(|byte| byte.is_as
 /// Marks that most text is without, the rarest first.
 const MARKS: &[u8] = b"@$%{#|";
 
-/// A word of so many bytes is rarer than longer runs of other bytes.
-const WORD_MIN: usize = 20;
-
 impl Run {
     const NONE: Run = Run { bytes: ByteSet::EMPTY, len: 0 };
 
@@ -44,13 +42,13 @@ impl Run {
             let mark = MARKS.iter().find(|&&mark| has_byte(hir, mark))?;
             return Some(Run { bytes: [*mark].into_iter().collect(), len: 1 });
         };
-        let word = || self::longest(hir, *WORDS).filter(|run| run.len >= WORD_MIN);
+        let word = || self::longest(hir, *WORDS).filter(|run| run.len >= NEAR_RUN);
         if longest.bytes.is_within(*WORDS) { Some(longest) } else { word().or(Some(longest)) }
     }
 
-    /// Whether it has `len` letters and digits in a row.
-    pub fn is_word_of(&self, len: usize) -> bool {
-        self.len >= len && self.bytes.is_within(*WORDS)
+    /// Whether it is a long word.
+    pub fn is_long_word(&self) -> bool {
+        self.len >= NEAR_RUN && self.bytes.is_within(*WORDS)
     }
 
     /// Whether it is somewhere in `text`.
