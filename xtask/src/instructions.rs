@@ -17,7 +17,7 @@ use crate::workspace::{Workspace, cargo};
 /// Where the counts are, below the workspace's root.
 const COUNTS: &str = "bench/instructions.toml";
 const HEAD: &str = "# Instructions of the engine for one pass over a generated text of 256 KiB, by text (`counted` in\n\
-    # crates/engine/examples/texts/texts.rs). Written by `cargo xtask instructions --bless`.\n\n";
+    # crates/engine/examples/texts/counted.rs). Written by `cargo xtask instructions --bless`.\n\n";
 /// The texts of the example `texts`.
 const TEXTS: [&str; 3] = ["source", "settings", "digits"];
 /// Passes of the two runs that are subtracted.

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use domesday_model::{ObjectKey, Origin, Reason, ResumePolicy, TargetDraft, UnitRecord, VersionMarks};
-use domesday_scheduler::{DatabaseFile, DatabaseTables, ObjectError, OpenObject, OpenTable};
+use domesday_scheduler::{DatabaseFile, DatabaseTables, Kin, ObjectError, OpenObject, OpenTable};
 
 use credentials::{Credential, CredentialError, CredentialManager, CredentialReference, Method};
 
@@ -44,6 +44,12 @@ pub trait Connector: Send + Sync {
 
     /// Opens an object for reading. Called on the scan core's threads; may block.
     fn open(&self, object: &ObjectKey) -> Result<OpenObject, ObjectError>;
+
+    /// The same, with what is known to be in common with other objects. A kind of source that knows nothing of the sort
+    /// leaves this as it is.
+    fn open_akin(&self, object: &ObjectKey) -> Result<(OpenObject, Option<Kin>), ObjectError> {
+        Ok((self.open(object)?, None))
+    }
 
     /// Opens a table or a range of its rows ([`RecordKind::is_rows`](domesday_model::RecordKind::is_rows)) for
     /// reading. Called on the scan core's threads; may block.

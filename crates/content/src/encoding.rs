@@ -47,17 +47,19 @@ fn guess(head: &[u8]) -> Encoding {
         return Encoding::Bytes;
     }
     let printable = |byte: u8| matches!(byte, b'\t' | b'\n' | b'\r' | 0x20..=0x7e | 0xa0..);
-    let (mut little, mut big) = (0, 0);
+    // Nine in ten have a zero, and none the other way round. Nearly everything has too few after a few units.
+    let others_max = total / 10;
+    let most = total - others_max;
+    let (mut little, mut big, mut others) = (0, 0, 0);
     for unit in units {
         match *unit {
             [low, 0] if printable(low) => little += 1,
             [0, low] if printable(low) => big += 1,
             [_, 0] | [0, _] => return Encoding::Bytes,
-            _ => {}
+            _ if others == others_max => return Encoding::Bytes,
+            _ => others += 1,
         }
     }
-    // Nine in ten, and none the other way round.
-    let most = total - total / 10;
     match (little, big) {
         (little, 0) if little >= most => Encoding::Utf16Le,
         (0, big) if big >= most => Encoding::Utf16Be,

@@ -13,6 +13,11 @@ pub trait ReadAt: Send + Sync {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize>;
     fn size(&self) -> io::Result<u64>;
 
+    /// Whether reading at any place costs as little as reading on: of what is far away it does not.
+    fn is_near(&self) -> bool {
+        false
+    }
+
     /// All bytes, if they lie in memory as they are.
     fn in_memory(&self) -> Option<&[u8]> {
         None
@@ -29,9 +34,14 @@ impl Input {
     /// The bytes from front to back.
     pub fn into_read(self) -> Box<dyn Read + Send> {
         match self {
-            Input::Seekable(bytes) => Box::new(Cursor::new(bytes, 0)),
+            Input::Seekable(bytes) => Input::read_from(bytes, 0),
             Input::Stream(stream) => stream,
         }
+    }
+
+    /// The bytes from an offset to the end.
+    pub fn read_from(bytes: Arc<dyn ReadAt>, offset: u64) -> Box<dyn Read + Send> {
+        Box::new(Cursor::new(bytes, offset))
     }
 }
 
@@ -49,6 +59,10 @@ impl ReadAt for [u8] {
 }
 
 impl ReadAt for Vec<u8> {
+    fn is_near(&self) -> bool {
+        true
+    }
+
     fn in_memory(&self) -> Option<&[u8]> {
         Some(self)
     }
@@ -70,10 +84,22 @@ impl<T: ReadAt + ?Sized> ReadAt for Arc<T> {
     fn size(&self) -> io::Result<u64> {
         (**self).size()
     }
+
+    fn is_near(&self) -> bool {
+        (**self).is_near()
+    }
+
+    fn in_memory(&self) -> Option<&[u8]> {
+        (**self).in_memory()
+    }
 }
 
 #[cfg(unix)]
 impl ReadAt for File {
+    fn is_near(&self) -> bool {
+        true
+    }
+
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
         std::os::unix::fs::FileExt::read_at(self, buf, offset)
     }

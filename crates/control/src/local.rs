@@ -19,6 +19,9 @@ const REAP_INTERVAL: Duration = Duration::from_secs(5);
 /// Without another process to take it over, a slow object is better left alone.
 const TASK_DEADLINE: Duration = Duration::from_secs(24 * 3_600);
 const STALL_THRESHOLD: Duration = Duration::from_secs(600);
+/// The book is this process's alone: a claim that takes long has waited for what the process itself writes, and is
+/// worth repeating once that is done.
+const QUIET_MAX: Duration = Duration::from_millis(4);
 
 #[derive(Clone, Debug)]
 pub struct LocalConfig {
@@ -68,6 +71,7 @@ pub async fn run_local(local: Local, master: MasterJobId, mut stop: Stop) -> Res
             lease: LEASE,
             enumerators: WindowLimits::fixed(local.config.enumerators),
             packets: WindowLimits::fixed(local.config.packets),
+            quiet_max: QUIET_MAX,
             profile: Profile { fingerprint_key: Some(local.config.fingerprint_key), ..Profile::default() },
             is_patient: false,
         },

@@ -166,6 +166,7 @@ impl Bench {
             lease,
             enumerators: WindowLimits::fixed(1),
             packets,
+            quiet_max: Duration::from_millis(4),
             profile: Profile { fingerprint_key: Some(FINGERPRINT_KEY.into()), ..Profile::default() },
             is_patient: true,
         };

@@ -10,6 +10,7 @@
 mod builtin;
 mod decode;
 mod examples;
+mod parts;
 mod prefilter;
 mod rules;
 mod scan;
@@ -21,7 +22,7 @@ pub use rules::{
     Class, Context, Ground, Lead, Literal, Patterns, Rule, RuleError, RuleErrors, RuleSet, RuleSource, Shape,
     Trigger, Validator,
 };
-pub use scan::{Chunk, Decoded, Explained, Match, Scanner, Scratch, Silent, Verdict};
+pub use scan::{Chunk, Decoded, Explained, Match, Scanner, Scratch, Silent, Stretch, Traces, Verdict};
 pub use scoring::{Evidence, Evidences, Weighed, Weight};
 
 /// Which findings the same bytes and rules give. Raised with every change that may give others, so that what an

@@ -1,8 +1,9 @@
-//! A scan in chunks of any size gives exactly the matches of the whole, once each, for every built-in rule.
+//! A scan in chunks of any size gives exactly the matches of the whole, once each, for every built-in rule; and so does
+//! one that takes over what was met in another version of the text.
 
 use std::sync::{Arc, LazyLock};
 
-use domesday_engine::{Chunk, LOOKAHEAD, LOOKBEHIND, Match, RuleSet, Scanner, Scratch};
+use domesday_engine::{Chunk, LOOKAHEAD, LOOKBEHIND, Match, RuleSet, Scanner, Scratch, Stretch, Traces};
 use domesday_model::Score;
 use proptest::prelude::*;
 
@@ -88,6 +89,98 @@ proptest! {
         let size = size.max(text.len() / 64);
         prop_assert_eq!(scan_in_chunks(&text, size, &mut scratch), whole);
     }
+}
+
+/// Texts with room between: where more is met, no traces are left.
+fn sparse() -> impl Strategy<Value = Vec<u8>> {
+    const PROSE: &str = "there is not much to be said about this, and it goes on for a while; ";
+    let room = (0usize..60).prop_map(|times| PROSE.repeat(times).into_bytes());
+    let piece = prop_oneof![1 => text(), 6 => room];
+    proptest::collection::vec(piece, 1..8).prop_map(|pieces| pieces.concat())
+}
+
+/// A part of a text that is made from another one.
+#[derive(Clone, Debug)]
+enum Part {
+    /// From a place of the other on, so many bytes or as many as there are.
+    Copied(usize, usize),
+    New(Vec<u8>),
+}
+
+fn parts() -> impl Strategy<Value = Vec<Part>> {
+    let copied = (0usize..100_000, 0usize..20_000).prop_map(|(from, len)| Part::Copied(from, len));
+    let head = (0usize..20_000).prop_map(|len| Part::Copied(0, len));
+    let part = prop_oneof![3 => copied, 1 => head, 1 => sparse().prop_map(Part::New)];
+    proptest::collection::vec(part, 0..6)
+}
+
+fn make(base: &[u8], parts: &[Part]) -> (Vec<u8>, Vec<Stretch>) {
+    let (mut text, mut common) = (Vec::new(), Vec::new());
+    for part in parts {
+        match part {
+            Part::New(bytes) => text.extend(bytes),
+            Part::Copied(from, len) => {
+                let from = from % (base.len() + 1);
+                let len = (*len).min(base.len() - from);
+                common.push(Stretch { at: text.len(), from, len });
+                text.extend(&base[from..from + len]);
+            }
+        }
+    }
+    (text, common)
+}
+
+fn scan_akin(
+    text: &[u8],
+    known: Option<(&Traces, &[Stretch])>,
+    scratch: &mut Scratch,
+) -> (Vec<Match>, Option<Traces>) {
+    let mut matches = Vec::new();
+    let traces = SCANNER.scan_akin(&Chunk::whole(text, b""), known, true, scratch, &mut matches);
+    (matches, traces)
+}
+
+fn scan_whole(text: &[u8], scratch: &mut Scratch) -> Vec<Match> {
+    let mut matches = Vec::new();
+    SCANNER.scan(&Chunk::whole(text, b""), scratch, &mut matches);
+    matches
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn versions_are_as_each_alone(first in sparse(), edits in proptest::collection::vec(parts(), 1..4)) {
+        let mut scratch = Scratch::new();
+        let (matches, mut traces) = scan_akin(&first, None, &mut scratch);
+        prop_assert_eq!(matches, scan_whole(&first, &mut scratch));
+        let mut base = first;
+        for parts in edits {
+            let (text, common) = make(&base, &parts);
+            let known = traces.as_ref().map(|traces| (traces, &common[..]));
+            let (matches, left) = scan_akin(&text, known, &mut scratch);
+            prop_assert_eq!(matches, scan_whole(&text, &mut scratch));
+            (base, traces) = (text, left);
+        }
+    }
+}
+
+/// About what is far from all that changed nothing is asked again, unless it is in what is decoded.
+#[test]
+fn only_what_changed_is_asked_again() {
+    let mut scratch = Scratch::new();
+    let examples = SCANNER.rules().rules().iter().step_by(40).map(|rule| &*rule.positive[0]);
+    let base = examples.collect::<Vec<_>>().join(&"\n".repeat(500)) + &"\n".repeat(5_000);
+    let (found, traces) = scan_akin(base.as_bytes(), None, &mut scratch);
+    let traces = traces.expect("so little is met that there are traces");
+    assert!(found.len() >= 20, "{}", found.len());
+    let text = format!("{base}the end");
+    let common = [Stretch { at: 0, from: 0, len: base.len() }];
+    let alone = scratch.window_bytes();
+    let (again, left) = scan_akin(text.as_bytes(), Some((&traces, &common)), &mut scratch);
+    let akin = scratch.window_bytes() - alone;
+    assert!(akin * 4 < alone, "{akin} bytes were searched, and {alone} without traces");
+    assert_eq!((again, left.is_some()), (found, true));
 }
 
 #[test]

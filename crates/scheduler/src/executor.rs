@@ -170,9 +170,9 @@ impl WorkerCtx {
                 cursor => self.enumerate(packet, cursor, rest),
             },
             Task::FetchSync { obj, fetch } => self.fetch(obj, fetch),
-            Task::Scan { obj, buffer, chunk } => {
+            Task::Scan { obj, chunk } => {
                 if !obj.packet().is_cancelled() {
-                    self.scan_chunk(&obj, buffer.bytes(), chunk);
+                    self.scan_chunk(&obj, chunk.buffer.bytes(), chunk.place);
                 }
             }
         }

@@ -3,7 +3,8 @@
 //! The first chunk is read into the thread's own buffer. If it is the whole object, as for nearly all
 //! files, it is scanned there and then, while it is in the cache: one open, one read, one scan. Otherwise
 //! it travels in a pooled buffer to a `Scan` of its own, and the rest of the object to the next
-//! `FetchSync`; when no buffer is free the chunk is scanned where it is, so no thread ever waits for one.
+//! `FetchSync`; when no buffer is free the chunk is scanned where it is, so no thread ever waits for one. What is left
+//! of a large file after its first chunk is read in pieces ([`crate::pieces`]).
 //!
 //! # Overlap
 //! A chunk's bytes are: `LOOKBEHIND` bytes of context, the accepted bytes, `LOOKAHEAD` bytes. Only matches
@@ -21,13 +22,14 @@ use domesday_engine::{LOOKAHEAD, LOOKBEHIND};
 use crate::database::DatabaseWalk;
 use crate::executor::WorkerCtx;
 use crate::object::ObjectRef;
+use crate::pieces::Pieces;
 use crate::position::{Place, Units};
 use crate::reader::{End, Filled, SizedReader, Utf16Reader};
 use crate::rows::TableStream;
 use crate::scan::ChunkPlace;
 use crate::separated::Sampler;
-use crate::source::OpenObject;
-use crate::task::Task;
+use crate::source::{Kin, OpenObject};
+use crate::task::{BufferedChunk, Task};
 
 // The first read of an object fills a buffer unless the object ends, and shows all of its head.
 const _: () = assert!(LOOKBEHIND + LOOKAHEAD >= HEAD_LEN);
@@ -40,6 +42,8 @@ pub enum Fetch {
     Entry(Box<OpenObject>),
     /// An object in the middle.
     Continue(Box<ChunkStream>),
+    /// A piece of a large object, by its number.
+    Piece(Arc<Pieces>, u64),
     /// A table in the middle.
     Rows(Box<TableStream>),
     /// A database file in the middle.
@@ -64,6 +68,8 @@ pub struct ChunkStream {
     carry: Vec<u8>,
     /// How many of them are context only.
     prefix_len: usize,
+    /// The object at any place, until the first chunk was cut.
+    random: Option<Arc<dyn ReadAt>>,
     /// For a file of separated values, once its first chunk has shown it to be one.
     sampler: Option<Box<Sampler>>,
 }
@@ -71,7 +77,19 @@ pub struct ChunkStream {
 impl ChunkStream {
     fn new(reader: SizedReader, units: Units, bom_len: usize) -> Self {
         let place = Place::start(bom_len);
-        ChunkStream { reader, units, place, carry: Vec::new(), prefix_len: 0, sampler: None }
+        ChunkStream { reader, units, place, carry: Vec::new(), prefix_len: 0, random: None, sampler: None }
+    }
+
+    /// Plain text that goes on at `place`, which the context `before` comes before.
+    pub(crate) fn resumed(reader: SizedReader, place: Place, before: Vec<u8>) -> Self {
+        let prefix_len = before.len();
+        ChunkStream { place, carry: before, prefix_len, ..ChunkStream::new(reader, Units::Bytes, 0) }
+    }
+
+    /// The pieces that the rest of the object can be read in, if it is large.
+    fn pieces(&mut self, buffer_len: usize, threads: usize) -> Option<Pieces> {
+        let random = self.random.take().filter(|_| self.sampler.is_none())?;
+        Pieces::new(random, self.reader.size()?, self.place, buffer_len, threads)
     }
 
     fn fill(&mut self, buffer: &mut [u8]) -> Filled {
@@ -127,13 +145,14 @@ impl WorkerCtx {
                         Err(error) => obj.flaw(0, error),
                     };
                 }
-                match self.timed(|| source.open(descriptor)) {
-                    Ok(opened) => self.fetch_object(&obj, opened, Pace::Spawn),
+                match self.timed(|| source.open_akin(descriptor)) {
+                    Ok((opened, kin)) => self.fetch_akin(&obj, opened, kin.as_ref(), Pace::Spawn),
                     Err(error) => obj.flaw(0, error),
                 }
             }
             Fetch::Entry(opened) => self.fetch_object(&obj, *opened, Pace::Spawn),
             Fetch::Continue(stream) => self.fetch_chunks(&obj, *stream, Pace::Spawn),
+            Fetch::Piece(pieces, piece) => self.fetch_piece(&obj, &pieces, piece),
             Fetch::Rows(stream) => self.fetch_rows(&obj, stream),
             Fetch::Tables(walk) => self.fetch_tables(&obj, walk, Pace::Spawn),
         }
@@ -141,10 +160,14 @@ impl WorkerCtx {
 
     /// Reads the beginning of an object, and sees from it what the object is.
     pub(crate) fn fetch_object(&mut self, obj: &ObjectRef, opened: OpenObject, pace: Pace) {
+        self.fetch_akin(obj, opened, None, pace);
+    }
+
+    fn fetch_akin(&mut self, obj: &ObjectRef, opened: OpenObject, kin: Option<&Kin>, pace: Pace) {
         let OpenObject { reader, random, size } = opened;
         if let Some(bytes) = random.as_deref().and_then(ReadAt::in_memory)
             && bytes.len() < self.shared().buffer_len
-            && self.scan_in_memory(obj, bytes)
+            && self.scan_in_memory(obj, bytes, kin)
         {
             return;
         }
@@ -163,18 +186,18 @@ impl WorkerCtx {
                 self.give_buffer(buffer);
                 self.open_container(obj, input, format, size, pace);
             }
-            None => self.fetch_text(obj, reader, buffer, filled, Vec::new(), pace),
+            None => self.fetch_text(obj, (reader, random), buffer, filled, Vec::new(), pace),
         }
     }
 
     /// Scans an object where it lies, if it is text that need not be decoded.
-    fn scan_in_memory(&mut self, obj: &ObjectRef, bytes: &[u8]) -> bool {
+    fn scan_in_memory(&mut self, obj: &ObjectRef, bytes: &[u8], kin: Option<&Kin>) -> bool {
         let is_plain = Encoding::detect(&bytes[..bytes.len().min(HEAD_LEN)]) == (Encoding::Bytes, 0);
         if bytes.is_empty() || !is_plain || format(bytes, &End::Reached, Some(&Whole(bytes))).is_some() {
             return false;
         }
         let stream = ChunkStream::new(SizedReader::unbounded(std::io::empty()), Units::Bytes, 0);
-        self.scan_last(obj, stream, bytes, End::Reached);
+        self.scan_last(obj, stream, bytes, End::Reached, kin);
         true
     }
 
@@ -190,14 +213,14 @@ impl WorkerCtx {
         let mut reader = SizedReader::new(reader, size);
         let mut buffer = self.take_buffer();
         let filled = self.timed(|| reader.fill(&mut buffer));
-        self.fetch_text(obj, reader, buffer, filled, chain, pace);
+        self.fetch_text(obj, (reader, None), buffer, filled, chain, pace);
     }
 
     /// Goes on with an object that is no container, once its first bytes are in `buffer`.
     fn fetch_text(
         &mut self,
         obj: &ObjectRef,
-        reader: SizedReader,
+        (reader, random): (SizedReader, Option<Arc<dyn ReadAt>>),
         mut buffer: Box<[u8]>,
         mut filled: Filled,
         mut chain: Vec<&'static str>,
@@ -219,7 +242,7 @@ impl WorkerCtx {
             buffer.copy_within(bom_len..filled.len, 0);
             filled.len -= bom_len;
         }
-        let stream = ChunkStream::new(reader, Units::Bytes, bom_len);
+        let stream = ChunkStream { random, ..ChunkStream::new(reader, Units::Bytes, bom_len) };
         if let Some(stream) = self.send_chunk(obj, stream, buffer, filled, pace) {
             self.fetch_chunks(obj, stream, pace);
         }
@@ -251,7 +274,7 @@ impl WorkerCtx {
         pace: Pace,
     ) -> Option<ChunkStream> {
         if !matches!(filled.end, End::NotYet) {
-            self.scan_last(obj, stream, &buffer[..filled.len], filled.end);
+            self.scan_last(obj, stream, &buffer[..filled.len], filled.end, None);
             self.give_buffer(buffer);
             return None;
         }
@@ -259,17 +282,24 @@ impl WorkerCtx {
         let chunk = stream.cut(obj.name(), &buffer[..filled.len], false);
         let rest = match pace {
             Pace::Inline => Some(stream),
+            // Before the scan, which this thread does next: others can read on meanwhile.
             Pace::Spawn => {
-                // Before the scan, which this thread does next: another one can read on meanwhile.
-                let fetch = Fetch::Continue(Box::new(stream));
-                self.spawn(Task::FetchSync { obj: Arc::clone(obj), fetch });
+                let shared = self.shared();
+                match stream.pieces(shared.buffer_len, shared.stealers.len()) {
+                    Some(pieces) => self.begin_pieces(obj, pieces),
+                    None => {
+                        let fetch = Fetch::Continue(Box::new(stream));
+                        self.spawn(Task::FetchSync { obj: Arc::clone(obj), fetch });
+                    }
+                }
                 None
             }
         };
         match self.shared().buffers.try_take() {
             Some(mut handle) => {
                 handle.swap(&mut buffer);
-                self.spawn(Task::Scan { obj: Arc::clone(obj), buffer: handle, chunk });
+                let chunk = Box::new(BufferedChunk { buffer: handle, place: chunk });
+                self.spawn(Task::Scan { obj: Arc::clone(obj), chunk });
             }
             None => self.scan_chunk(obj, &buffer, chunk),
         }
@@ -278,11 +308,18 @@ impl WorkerCtx {
     }
 
     /// Scans the last chunk of an object.
-    fn scan_last(&mut self, obj: &ObjectRef, mut stream: ChunkStream, bytes: &[u8], end: End) {
+    fn scan_last(
+        &mut self,
+        obj: &ObjectRef,
+        mut stream: ChunkStream,
+        bytes: &[u8],
+        end: End,
+        kin: Option<&Kin>,
+    ) {
         self.count_fetched(bytes.len());
         let chunk = stream.cut(obj.name(), bytes, true);
         if !bytes.is_empty() {
-            self.scan_chunk(obj, bytes, chunk);
+            self.scan_akin(obj, bytes, chunk, kin);
         }
         if let Some(sampler) = stream.sampler {
             self.finish_sample(obj, *sampler, matches!(end, End::Reached));
@@ -292,7 +329,7 @@ impl WorkerCtx {
         }
     }
 
-    fn count_fetched(&self, len: usize) {
+    pub(crate) fn count_fetched(&self, len: usize) {
         let metrics = self.metrics();
         metrics.fetch_sync_count.add(1);
         metrics.bytes_fetched.add(len as u64);

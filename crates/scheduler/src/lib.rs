@@ -6,6 +6,7 @@
 //!     │  no permit is free  └ a container: Enumerate of its own
 //! ```
 //!
+//! A large object that can be read at any place is read in pieces by all threads: `FetchSync` reads and scans one.
 //! A table is read in batches of rows instead of chunks, and scanned by the thread that reads it ([`RowReader`]).
 //!
 //! Threads steal work from each other and never block on one another: who finds no permit parks its
@@ -35,6 +36,7 @@ pub mod micro;
 mod object;
 mod occurrences;
 mod packet;
+mod pieces;
 mod position;
 mod reader;
 mod rows;
@@ -52,9 +54,12 @@ pub use domesday_columns::{ColumnValues, RowBatch};
 
 pub use buffer::{BUFFER_LEN_MAX, BufferPool, TsBufferHandle};
 pub use core::{CHUNK_SIZE, CHUNK_SIZE_MAX, CHUNK_SIZE_MIN, CoreConfig, ScanCore};
+pub use domesday_engine::{Stretch, Traces};
 pub use frontier::{ObjectFrontier, Permit};
 pub use metrics::Metrics;
 pub use packet::{OCCURRENCE_CAP, Packet, PacketHandle, PacketOptions, PacketTotals, ResultSink};
-pub use source::{CursorState, EnumCursor, ObjectDescriptor, ObjectError, ObjectSource, OpenObject};
+pub use source::{
+    CursorState, EnumCursor, Kin, ObjectDescriptor, ObjectError, ObjectSource, OpenObject, TracesSlot,
+};
 pub use table::{DatabaseFile, DatabaseTables, NestedTable, OpenTable, RowReader};
 pub use task::{ENUM_BATCH_SIZE, MAX_FETCH_SPAWNS_PER_ENUM};

@@ -210,6 +210,16 @@ impl ObjectCtx {
         results.occurrences.add(tallies, self.packet.options.occurrence_cap);
     }
 
+    /// Adds what was found in a part of so many bytes; 0 when scanning it panicked.
+    pub(crate) fn add_part(&self, len: u64, found: Vec<Tally>) {
+        if len > 0 {
+            self.add_scanned(len);
+        }
+        if !found.is_empty() {
+            self.add_findings(found);
+        }
+    }
+
     /// Notes what was observed of the table that the object is.
     pub(crate) fn observe(&self, table: TableObservation) {
         self.results.lock().unwrap_or_else(PoisonError::into_inner).table = Some(table);

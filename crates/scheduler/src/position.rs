@@ -45,6 +45,12 @@ impl Place {
         }
     }
 
+    /// The place that is at `further` when counted from this one on. Offsets are counted from the beginning.
+    pub(crate) fn then(self, further: Place) -> Place {
+        let column = if further.line == 1 { self.column + further.column - 1 } else { further.column };
+        Place { offset: further.offset, line: self.line + further.line - 1, column }
+    }
+
     pub(crate) fn position(self) -> Position {
         Position { line: self.line, column: self.column }
     }
@@ -91,7 +97,10 @@ mod tests {
             let (a, b) = bytes.split_at(cut.min(bytes.len()));
             for units in [Units::Bytes, Units::Utf16] {
                 let whole = Place::start(2).advance(bytes, units);
-                prop_assert_eq!(Place::start(2).advance(a, units).advance(b, units), whole);
+                let cut = Place::start(2).advance(a, units);
+                prop_assert_eq!(cut.advance(b, units), whole);
+                let further = Place { offset: cut.offset, ..Place::start(0) }.advance(b, units);
+                prop_assert_eq!(cut.then(further), whole);
             }
             prop_assert_eq!(raw_len(bytes, Units::Utf16), 2 * text.encode_utf16().count() as u64);
         }

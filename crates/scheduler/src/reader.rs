@@ -2,8 +2,9 @@
 //! and one that turns UTF-16 into UTF-8.
 
 use std::io::{self, Read};
+use std::sync::Arc;
 
-use domesday_content::Utf16Decoder;
+use domesday_content::{Input, ReadAt, Utf16Decoder};
 use domesday_model::Reason;
 
 use crate::source::ObjectError;
@@ -26,9 +27,19 @@ impl SizedReader {
         SizedReader { inner, size, seen: 0 }
     }
 
+    /// What an object that can be read at any place has from `offset` on.
+    pub(crate) fn resumed(bytes: Arc<dyn ReadAt>, size: u64, offset: u64) -> Self {
+        SizedReader { inner: Input::read_from(bytes, offset), size: Some(size), seen: offset }
+    }
+
     /// Bytes of unknown size.
     pub(crate) fn unbounded(inner: impl Read + Send + 'static) -> Self {
         SizedReader::new(Box::new(inner), None)
+    }
+
+    /// The size at open.
+    pub(crate) fn size(&self) -> Option<u64> {
+        self.size
     }
 
     /// Reads until `buf` is full or the object ends. A short read that reaches the size at open is the

@@ -14,6 +14,7 @@ use crate::executor::WorkerCtx;
 use crate::object::ObjectCtx;
 use crate::occurrences::{Kept, Tally};
 use crate::position::{Place, Units, raw_len};
+use crate::source::Kin;
 
 /// Which bytes of a buffer are a chunk, and where in the object they are. Buffers are at most 4 MiB, so
 /// 32 bits hold every length.
@@ -31,27 +32,65 @@ pub struct ChunkPlace {
 }
 
 impl WorkerCtx {
-    /// Matches a chunk that lies in `buffer`. A panic fails the object, and its other chunks are scanned
-    /// all the same: whether a chunk is scanned inline must not change what is found.
+    /// Matches a chunk that lies in `buffer`, and adds what is found to the object.
     pub(crate) fn scan_chunk(&mut self, obj: &ObjectCtx, buffer: &[u8], at: ChunkPlace) {
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.match_chunk(obj, buffer, at))) {
-            self.blame(obj, &*panic);
+        self.scan_akin(obj, buffer, at, None);
+    }
+
+    /// The same for a whole object that has something in common with others.
+    pub(crate) fn scan_akin(&mut self, obj: &ObjectCtx, buffer: &[u8], at: ChunkPlace, kin: Option<&Kin>) {
+        let (len, found) = self.search_chunk(obj, buffer, at, kin);
+        obj.add_part(len, found);
+    }
+
+    /// Matches a chunk that lies in `buffer`: how many bytes were accepted, and what is found in them. A panic fails
+    /// the object, and its other chunks are scanned all the same: whether a chunk is scanned inline must not change
+    /// what is found.
+    pub(crate) fn search_chunk(
+        &mut self,
+        obj: &ObjectCtx,
+        buffer: &[u8],
+        at: ChunkPlace,
+        kin: Option<&Kin>,
+    ) -> (u64, Vec<Tally>) {
+        match catch_unwind(AssertUnwindSafe(|| self.match_chunk(obj, buffer, at, kin))) {
+            Ok(found) => (u64::from(at.accept_end - at.prefix_len), found),
+            Err(panic) => {
+                self.blame(obj, &*panic);
+                (0, Vec::new())
+            }
         }
     }
 
-    fn match_chunk(&mut self, obj: &ObjectCtx, buffer: &[u8], at: ChunkPlace) {
+    fn match_chunk(
+        &mut self,
+        obj: &ObjectCtx,
+        buffer: &[u8],
+        at: ChunkPlace,
+        kin: Option<&Kin>,
+    ) -> Vec<Tally> {
         let packet = obj.packet();
         let bytes = &buffer[..at.len as usize];
         let accept = at.prefix_len as usize..at.accept_end as usize;
         let started = Instant::now();
         self.matches.clear();
         let chunk = Chunk { bytes, accept: accept.clone(), path: obj.name() };
-        packet.scanner.scan(&chunk, &mut self.scratch, &mut self.matches);
+        match kin {
+            None => packet.scanner.scan(&chunk, &mut self.scratch, &mut self.matches),
+            Some(Kin { base, own }) => {
+                let known = base.as_ref().and_then(|(traces, common)| Some((traces.get()?, &common[..])));
+                let (keep, scratch) = (own.is_some(), &mut self.scratch);
+                let traces = packet.scanner.scan_akin(&chunk, known, keep, scratch, &mut self.matches);
+                if let (Some(own), Some(traces)) = (own, traces) {
+                    // Whoever scanned the same object at the same time has left the same.
+                    let _ = own.set(traces);
+                }
+            }
+        }
         let metrics = self.metrics();
         metrics.match_ns.add_time(started.elapsed());
         metrics.scan_count.add(1);
         metrics.bytes_scanned.add(accept.len() as u64);
-        obj.add_scanned(accept.len() as u64);
         let min_score = packet.options.min_score;
         self.matches.retain(|found| found.score >= min_score);
         let rules = packet.scanner.rules();
@@ -61,10 +100,8 @@ impl WorkerCtx {
                 !rules.allows_fingerprint(found.rule, &fingerprint.0, obj.name())
             });
         }
-        if !self.matches.is_empty() {
-            debug_assert!(self.matches.is_sorted_by_key(|found| found.span.start), "matches come in order");
-            obj.add_findings(tally(obj, bytes, at, &self.matches));
-        }
+        debug_assert!(self.matches.is_sorted_by_key(|found| found.span.start), "matches come in order");
+        tally(obj, bytes, at, &self.matches)
     }
 }
 

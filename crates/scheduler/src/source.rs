@@ -4,9 +4,10 @@
 use std::any::Any;
 use std::fmt;
 use std::io::{self, Read};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use domesday_content::{ContentError, ReadAt};
+use domesday_engine::{Stretch, Traces};
 use domesday_model::{ObjectKey, Reason};
 
 use crate::container::ContainerWalk;
@@ -26,6 +27,11 @@ pub trait ObjectSource: Send + Sync {
 
     /// Opens an object that `enumerate` described.
     fn open(&self, object: &ObjectDescriptor) -> Result<OpenObject, ObjectError>;
+
+    /// The same, with what it has in common with other objects, of a source that knows.
+    fn open_akin(&self, object: &ObjectDescriptor) -> Result<(OpenObject, Option<Kin>), ObjectError> {
+        Ok((self.open(object)?, None))
+    }
 
     /// Whether an object is read row by row.
     fn is_rows(&self, _object: &ObjectDescriptor) -> bool {
@@ -72,6 +78,19 @@ pub struct OpenObject {
     pub random: Option<Arc<dyn ReadAt>>,
     /// The size when it was opened; `None` when that is unknown.
     pub size: Option<u64>,
+}
+
+/// Where the traces of an object's scan are left, for the scans of those that are made from it.
+pub type TracesSlot = Arc<OnceLock<Traces>>;
+
+/// What an object that lies in memory has in common with others. Findings do not depend on it, only how soon they are
+/// found.
+#[derive(Default)]
+pub struct Kin {
+    /// The traces of what it was made from, and which of its bytes come from there, in order.
+    pub base: Option<(TracesSlot, Vec<Stretch>)>,
+    /// For its own traces, if others are made from it.
+    pub own: Option<TracesSlot>,
 }
 
 /// Why an object, or a whole enumeration, could not be read.

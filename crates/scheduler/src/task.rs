@@ -10,8 +10,8 @@ use crate::packet::PacketCtx;
 use crate::scan::ChunkPlace;
 use crate::source::{EnumCursor, ObjectDescriptor};
 
-/// The largest task, in bytes: queues hold tasks by value.
-pub const TASK_LEN_MAX: usize = 128;
+/// The largest task, in bytes: queues hold tasks by value, and each is moved several times.
+pub const TASK_LEN_MAX: usize = 48;
 /// The largest descriptor, in bytes.
 pub const DESCRIPTOR_LEN_MAX: usize = 64;
 /// Descriptors asked of a source at once.
@@ -30,10 +30,16 @@ pub enum Task {
     /// Reads the next chunk of an object.
     FetchSync { obj: ObjectRef, fetch: Fetch },
     /// Matches one chunk.
-    Scan { obj: ObjectRef, buffer: TsBufferHandle, chunk: ChunkPlace },
+    Scan { obj: ObjectRef, chunk: Box<BufferedChunk> },
 }
 
-const _: () = assert!(size_of::<Task>() <= 80 && 80 <= TASK_LEN_MAX);
+/// A chunk on its way to whoever scans it. Boxed: few objects have more than one, and all tasks would be larger.
+pub struct BufferedChunk {
+    pub(crate) buffer: TsBufferHandle,
+    pub(crate) place: ChunkPlace,
+}
+
+const _: () = assert!(size_of::<Task>() <= TASK_LEN_MAX);
 const _: () = assert!(size_of::<ObjectDescriptor>() <= DESCRIPTOR_LEN_MAX);
 const _: () = assert!(size_of::<ObjectRef>() == 8);
 

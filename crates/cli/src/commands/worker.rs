@@ -1,6 +1,7 @@
 //! `domesday worker`: scans for a node group until it is asked to stop.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use domesday_connector::Surroundings;
@@ -20,6 +21,8 @@ const PACKETS_PER_SLOT: usize = 2;
 const PACKETS_PER_SLOT_MAX: usize = 64;
 /// Enumeration packets at once.
 const ENUMERATORS: WindowLimits = WindowLimits { least: 4, most: 32 };
+/// Between claims that bring nothing, at most: many workers share a book.
+const QUIET_MAX: Duration = Duration::from_millis(250);
 /// Connections to the book, at most. They are made as they are needed: a few near it, and many far from it, where
 /// each is on its way most of the time.
 const CONNECTIONS_MAX: usize = 32;
@@ -51,6 +54,7 @@ async fn serve(args: &WorkerArgs) -> Result<Exit> {
         lease: args.process.lease,
         enumerators: ENUMERATORS,
         packets: WindowLimits { least: PACKETS_PER_SLOT * slots, most: PACKETS_PER_SLOT_MAX * slots },
+        quiet_max: QUIET_MAX,
         profile,
         is_patient: true,
     };

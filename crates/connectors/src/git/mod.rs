@@ -36,7 +36,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use domesday_connector::{Connector, ConnectorError, ConnectorFactory, Listing, Surroundings};
 use domesday_model::{ObjectKey, Origin, Reason, ResumePolicy};
-use domesday_scheduler::{DatabaseFile, DatabaseTables, ObjectError, OpenObject};
+use domesday_scheduler::{DatabaseFile, DatabaseTables, Kin, ObjectError, OpenObject};
 
 use crate::databases::sqlite;
 
@@ -45,7 +45,7 @@ pub use error::GitError;
 pub use id::ObjectId;
 pub use repository::{Shape, discover};
 use source::Source;
-use store::Opened;
+use store::{Bytes, Decoded, Opened, Scannable};
 pub use worktree::WORKTREE;
 
 /// Makes connectors of kind `git`.
@@ -95,20 +95,30 @@ impl Connector for Git {
     }
 
     fn open(&self, object: &ObjectKey) -> Result<OpenObject, ObjectError> {
+        self.open_akin(object).map(|(opened, _)| opened)
+    }
+
+    fn open_akin(&self, object: &ObjectKey) -> Result<(OpenObject, Option<Kin>), ObjectError> {
         let failed = |error: ConnectorError| ObjectError::new(error.reason(), error.to_string());
         if let Some(id) = ObjectId::from_hex(object.as_bytes()) {
             return Ok(match self.0.open_object(&id).map_err(failed)? {
-                Opened::Held(decoded) => OpenObject {
-                    reader: Box::new(Cursor::new(Shared(Arc::clone(&decoded.data)))),
-                    size: Some(decoded.data.len() as u64),
-                    random: Some(decoded.data),
-                },
-                Opened::Stream { size, reader } => OpenObject { reader, random: None, size: Some(size) },
+                Opened::Held(held) => {
+                    let Scannable { object: Decoded { data, traces, .. }, base, is_base } = *held;
+                    let opened = OpenObject {
+                        reader: Box::new(Cursor::new(Shared(Arc::clone(&data)))),
+                        size: Some(data.len() as u64),
+                        random: Some(data),
+                    };
+                    (opened, Some(Kin { base, own: is_base.then_some(traces) }))
+                }
+                Opened::Stream { size, reader } => {
+                    (OpenObject { reader, random: None, size: Some(size) }, None)
+                }
             });
         }
         let repository = self.0.repository().map_err(failed)?;
         if let (Some(path), Some(root)) = (worktree::path_of(object), &repository.worktree) {
-            return worktree::open_file(root, path);
+            return worktree::open_file(root, path).map(|opened| (opened, None));
         }
         Err(match repository.store.broken_pack(object.as_bytes()) {
             Some(error) => ObjectError::new(error.reason(), error.to_string()),
@@ -146,7 +156,7 @@ impl Connector for Git {
 }
 
 /// A decoded object, as others may hold it too.
-struct Shared(Arc<Vec<u8>>);
+struct Shared(Arc<Bytes>);
 
 impl AsRef<[u8]> for Shared {
     fn as_ref(&self) -> &[u8] {

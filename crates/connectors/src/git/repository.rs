@@ -6,7 +6,7 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::{env, fs};
 
 use super::error::GitError;
@@ -15,7 +15,7 @@ use super::id::{HashKind, ObjectId, ObjectKind};
 use super::parse::{Commit, Tag, TreeEntry, tree_entries};
 use super::reftable::Table;
 use super::remote::Mirror;
-use super::store::ObjectStore;
+use super::store::{Bytes, ObjectStore};
 
 /// The variable in which git names the index to its hooks.
 const INDEX_VARIABLE: &str = "GIT_INDEX_FILE";
@@ -122,7 +122,7 @@ impl Repository {
         }
     }
 
-    fn object(&self, id: &ObjectId, kind: ObjectKind) -> Result<Option<std::sync::Arc<Vec<u8>>>, GitError> {
+    fn object(&self, id: &ObjectId, kind: ObjectKind) -> Result<Option<Arc<Bytes>>, GitError> {
         match self.store.read(id) {
             Ok(object) if object.kind == kind => Ok(Some(object.data)),
             Ok(object) => {

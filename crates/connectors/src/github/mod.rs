@@ -25,7 +25,7 @@ use async_trait::async_trait;
 use domesday_connector::credentials::Method;
 use domesday_connector::{Connector, ConnectorError, ConnectorFactory, Listing, Surroundings};
 use domesday_model::{ObjectKey, Origin, Reason, ResumePolicy, TargetDraft, UnitRecord};
-use domesday_scheduler::{DatabaseFile, DatabaseTables, ObjectError, OpenObject};
+use domesday_scheduler::{DatabaseFile, DatabaseTables, Kin, ObjectError, OpenObject};
 use globset::GlobSet;
 use serde_json::{Value, json};
 
@@ -230,12 +230,16 @@ impl Connector for Github {
     }
 
     fn open(&self, object: &ObjectKey) -> Result<OpenObject, ObjectError> {
+        self.open_akin(object).map(|(opened, _)| opened)
+    }
+
+    fn open_akin(&self, object: &ObjectKey) -> Result<(OpenObject, Option<Kin>), ObjectError> {
         let Some((name, inside)) = RepositoryName::of_key(object) else {
             return Err(ObjectError::new(Reason::Vanished, format!("`{object}` is in no repository")));
         };
         let repository = self.0.repository(&name);
         let repository = repository.map_err(|error| ObjectError::new(error.reason(), error.to_string()))?;
-        repository.open(&ObjectKey::new(inside))
+        repository.open_akin(&ObjectKey::new(inside))
     }
 
     fn open_database(&self, file: &DatabaseFile<'_>) -> Option<Result<DatabaseTables, ObjectError>> {

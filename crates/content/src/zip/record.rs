@@ -57,7 +57,8 @@ pub(crate) fn find_end(bytes: &dyn ReadAt) -> io::Result<Option<Directory>> {
     let mut tail = vec![0; size.min((END_LEN + COMMENT_MAX) as u64) as usize];
     let tail_start = size - tail.len() as u64;
     let len = read_full_at(bytes, &mut tail, tail_start)?;
-    let records = tail[..len].windows(END_LEN).enumerate().rev().filter(|(_, end)| end.starts_with(&END));
+    let records =
+        tail[..len].windows(END_LEN).enumerate().rev().filter(|(_, end)| end.first_chunk() == Some(&END));
     for (at, end) in records.take(END_CANDIDATES_MAX) {
         // The comment may hold the bytes of an end record, so each candidate must lead to a directory.
         if let Some(found) = directory(bytes, tail_start + at as u64, end)? {

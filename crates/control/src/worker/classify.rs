@@ -11,7 +11,7 @@ use domesday_connector::{Connector, ReadAhead, Request};
 use domesday_content::Limits;
 use domesday_model::{FindingDraft, ObjectKey, ObjectReport, ScanOptions, TableObservation, VersionMarks};
 use domesday_scheduler::{
-    CursorState, DatabaseFile, DatabaseTables, EnumCursor, ObjectDescriptor, ObjectError, ObjectSource,
+    CursorState, DatabaseFile, DatabaseTables, EnumCursor, Kin, ObjectDescriptor, ObjectError, ObjectSource,
     OpenObject, OpenTable, Packet, PacketHandle, PacketOptions, PacketTotals, ResultSink,
 };
 use domesday_store::{Completion, PacketObject, ResultBatch, TaskTotals, WorkPacket};
@@ -334,6 +334,13 @@ impl ObjectSource for PacketSource {
         match &self.ahead {
             Some(ahead) => ahead.open(object.object_id as usize),
             None => self.connector.open(&object.path),
+        }
+    }
+
+    fn open_akin(&self, object: &ObjectDescriptor) -> Result<(OpenObject, Option<Kin>), ObjectError> {
+        match &self.ahead {
+            Some(ahead) => Ok((ahead.open(object.object_id as usize)?, None)),
+            None => self.connector.open_akin(&object.path),
         }
     }
 

@@ -50,6 +50,8 @@ pub struct WorkerConfig {
     pub enumerators: WindowLimits,
     /// Classification packets at once, in the scan core and on their way to it or back.
     pub packets: WindowLimits,
+    /// A claim that brought nothing is not repeated for a multiple of the time it took, up to this.
+    pub quiet_max: Duration,
     /// What the worker says of itself.
     pub profile: Profile,
     /// Whether to wait for a book that does not answer, and to begin anew when the lease is lost. A process

@@ -29,8 +29,6 @@ use crate::stop::Stop;
 const POLL_MIN: Duration = Duration::from_secs(1);
 /// The longest such wait.
 const POLL_MAX: Duration = Duration::from_secs(15);
-/// A claim that brought nothing is not repeated for a multiple of the time it took, up to this.
-const QUIET_MAX: Duration = Duration::from_millis(250);
 /// That multiple is doubled with each such claim in a row, so often at most.
 const QUIET_DOUBLINGS_MAX: u32 = 6;
 
@@ -223,7 +221,7 @@ impl Session {
         let flow = self.flow(task_type);
         let mut closing = self.held.closing();
         let mut changes = self.store().changes();
-        let (mut looks, mut outage) = (Looks::default(), Backoff::default());
+        let (mut looks, mut outage) = (Looks::new(self.config().quiet_max), Backoff::default());
         while !closing.is_asked() {
             changes.mark_unchanged();
             let room = flow.room(running.len());
@@ -319,24 +317,23 @@ struct Looks {
     empty: u32,
     /// No earlier than this, whatever changes.
     quiet_until: Instant,
+    quiet_max: Duration,
     /// And no later than so long from now, for tasks that become ready by time alone.
     poll: Duration,
 }
 
-impl Default for Looks {
-    fn default() -> Self {
-        Looks { empty: 0, quiet_until: Instant::now(), poll: POLL_MIN }
-    }
-}
-
 impl Looks {
+    fn new(quiet_max: Duration) -> Looks {
+        Looks { empty: 0, quiet_until: Instant::now(), quiet_max, poll: POLL_MIN }
+    }
+
     fn brought(&mut self, count: usize, took: Duration) {
         if count > 0 {
-            *self = Looks::default();
+            *self = Looks::new(self.quiet_max);
             return;
         }
         // What a process writes wakes it, too: asking as often as it writes would cost as much as writing.
-        let quiet = took.saturating_mul(2u32.pow(self.empty.min(QUIET_DOUBLINGS_MAX))).min(QUIET_MAX);
+        let quiet = took.saturating_mul(2u32.pow(self.empty.min(QUIET_DOUBLINGS_MAX))).min(self.quiet_max);
         self.quiet_until = Instant::now() + quiet;
         self.empty = self.empty.saturating_add(1);
     }

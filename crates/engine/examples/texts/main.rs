@@ -9,7 +9,9 @@
 
 #[path = "../corpus/mod.rs"]
 mod corpus;
+mod counted;
 mod search;
+#[path = "../../tests/hostile/texts/mod.rs"]
 mod texts;
 
 use std::path::Path;
@@ -71,9 +73,10 @@ fn rates(folder: &Path, search: Option<(u64, u64)>) -> Option<()> {
     Some(())
 }
 
-/// So many passes over a text of [`texts::counted`]; `None` if there is none of this name.
+/// So many passes over a text of [`counted`] or [`texts::hostile`]; `None` if there is none of this name.
 fn count(name: &str, passes: u64) -> Option<()> {
-    let (_, path, unit) = texts::counted().into_iter().find(|(known, ..)| *known == name)?;
+    let hostile = texts::hostile().into_iter().map(|(name, unit)| (name, "", unit));
+    let (_, path, unit) = counted::all().into_iter().chain(hostile).find(|(known, ..)| *known == name)?;
     let (mut engine, text, mut matches) = (Engine::new(), unit.fill(COUNTED_LEN), Vec::new());
     for _ in 0..passes {
         matches.clear();

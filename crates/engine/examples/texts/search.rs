@@ -1,5 +1,5 @@
-//! Looks for texts that are slow: begins with what every rule is triggered by and what it is found by, keeps the
-//! slowest, and changes those, piece by piece, as long as there is time.
+//! Looks for texts that are slow: begins with those that are known, what every rule is triggered by and what it is found
+//! by, keeps the slowest, and changes those, piece by piece, as long as there is time.
 //!
 //! It judges by time, so that two runs with one seed do not end alike; what it prints is a description from which the
 //! same text comes each time ([`Unit`]).
@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use domesday_engine::{RuleSet, Trigger};
 
-use super::Engine;
-use super::texts::{Class, Piece, Random, Unit};
+use super::texts::unit::{Class, Piece, Random, Unit};
+use super::{Engine, texts};
 
 /// Bytes of a text that is tried.
 const TRIAL_LEN: usize = 24 << 10;
@@ -28,6 +28,9 @@ const UNIT_MAX: usize = 200;
 /// Of the time, the part in which rules' own texts are tried.
 const FIRST_PART: u32 = 2;
 
+/// What pieces are made of.
+const CLASSES: [Class; 5] = [Class::Digits, Class::Hex, Class::Letters, Class::Base64, Class::Bytes];
+
 /// What stands between values.
 const GLUE: [&str; 16] =
     [" ", "\n", ",", "=", ":", "\"", "'", "@", ".", "-", "/", "\\", "{", "%", "password=", "key: "];
@@ -37,6 +40,7 @@ pub fn run(engine: &mut Engine, time: Duration, seed: u64, sources: f64) {
     let mut fragments = fragments(engine.scanner.rules());
     shuffle(&mut fragments, &mut random);
     let mut pool = Pool::default();
+    texts::all().into_iter().for_each(|(_, unit)| pool.try_out(engine, unit));
     for fragment in &fragments {
         if begun.elapsed() > time / FIRST_PART {
             break;
@@ -104,7 +108,7 @@ fn changed(mut unit: Unit, fragments: &[Piece], random: &mut Random) -> Unit {
     for _ in 0..=random.below(3) {
         let at = random.below(unit.0.len() + 1);
         let new = match random.below(4) {
-            0 => Piece::Any(Class::ALL[random.below(Class::ALL.len())], 1 << random.below(6)),
+            0 => Piece::Any(CLASSES[random.below(CLASSES.len())], 1 << random.below(6)),
             1 => Piece::text(GLUE[random.below(GLUE.len())]),
             _ => fragments[random.below(fragments.len())].clone(),
         };
@@ -122,7 +126,8 @@ fn changed(mut unit: Unit, fragments: &[Piece], random: &mut Random) -> Unit {
 fn alter(piece: &mut Piece, random: &mut Random) {
     *piece = match std::mem::replace(piece, Piece::Fixed(Vec::new())) {
         Piece::Any(class, len) => Piece::Any(class, (len * (1 + random.below(3))).clamp(1, 64)),
-        Piece::Fixed(bytes) | Piece::Varied(bytes, _) => match random.below(3) {
+        Piece::OneOf(texts) => Piece::text(texts[random.below(texts.len())]),
+        Piece::Fixed(bytes) | Piece::Varied(bytes, _) | Piece::Numbered(bytes) => match random.below(3) {
             0 => {
                 let from = random.below(bytes.len() + 1);
                 Piece::Varied(bytes, from)

@@ -72,29 +72,12 @@ pub fn word(run: &[u8], padded: bool) -> Option<Decoded> {
     if !padded && run.len().is_multiple_of(2) && run.iter().all(u8::is_ascii_hexdigit) {
         return hex(run);
     }
-    let mut decoded = Decoded::default();
-    let mut held: [(u8, usize); 4] = [(0, 0); 4];
-    let mut count = 0;
-    for (at, &byte) in run.iter().enumerate() {
-        if !is_base64_symbol(byte) {
-            continue;
-        }
-        let symbol = SYMBOLS[usize::from(byte)];
-        held[count] = (symbol, at);
-        count += 1;
-        if count == 4 {
-            flush(&mut decoded, &held, 4);
-            count = 0;
-            // One byte that is in no text is enough: most long words end here.
-            if !decoded.text[decoded.text.len() - 3..].iter().all(|&byte| may_be_in_text(byte)) {
-                return None;
-            }
-        }
-    }
-    if count == 1 {
+    // One byte that is in no text is enough: most long words end here, before memory is asked for.
+    if said(run).any(|(byte, ..)| !may_be_in_text(byte)) || symbols(run).count() % 4 == 1 {
         return None;
     }
-    flush(&mut decoded, &held, count);
+    let mut decoded = Decoded::default();
+    said(run).for_each(|(byte, from, to)| decoded.push(byte, from, to));
     decoded.into_text(&["base64"], &["base64", "utf-16le"])
 }
 
@@ -103,13 +86,21 @@ fn may_be_in_text(byte: u8) -> bool {
     byte.is_ascii_graphic() || b"\0 \t\r\n".contains(&byte) || !byte.is_ascii()
 }
 
-fn flush(decoded: &mut Decoded, held: &[(u8, usize); 4], count: usize) {
-    for i in 1..count {
-        let ((high, from), (low, to)) = (held[i - 1], held[i]);
-        let shift = 2 * i as u32;
+/// The values of the symbols of base64 in a run, and where they stand.
+fn symbols(run: &[u8]) -> impl Iterator<Item = (u8, usize)> {
+    let values = run.iter().map(|&byte| SYMBOLS[usize::from(byte)]).zip(0..);
+    values.filter(|(symbol, _)| *symbol != NO_SYMBOL)
+}
+
+/// What they say: each byte, and from where to where it is written.
+fn said(run: &[u8]) -> impl Iterator<Item = (u8, usize, usize)> {
+    let mut last = (0, 0);
+    symbols(run).enumerate().filter_map(move |(number, (low, to))| {
+        let (high, from) = std::mem::replace(&mut last, (low, to));
+        let shift = 2 * (number % 4) as u32;
         let byte = (u16::from(high) << 6 | u16::from(low)) >> (6 - shift);
-        decoded.push(byte as u8, from, to + 1);
-    }
+        (shift > 0).then_some((byte as u8, from, to + 1))
+    })
 }
 
 fn hex(run: &[u8]) -> Option<Decoded> {

@@ -16,7 +16,7 @@ use std::sync::LazyLock;
 
 use super::shares::{GramSet, NO_GRAMS, common_share, common_with, gram_share, share, share_of_kinds};
 use super::simd::{
-    self, BLOCK, BUCKETS, Buckets, GRAM, GramHashes, KINDS, Level, SIFT_MAX, SiftedPlaces, kind,
+    self, BLOCK, BUCKETS, Buckets, CASE, GRAM, GramHashes, KINDS, Level, SIFT_MAX, SetPlaces, kind,
 };
 use super::{Hit, SEGMENT_ALIGN};
 use crate::rules::Literal;
@@ -28,7 +28,7 @@ const ROWS: usize = 1024;
 /// Lists of entries to verify: many more than there are literals, so that most are empty.
 const LISTS: usize = 4096;
 /// Sets the bit that tells small letters from capitals.
-const FOLD: u32 = 0x2020_2020;
+const FOLD: u32 = u32::from_le_bytes([CASE; GRAM]);
 
 const _: () = assert!(SEGMENT_ALIGN.is_multiple_of(BLOCK));
 
@@ -44,32 +44,66 @@ fn hash<const N: usize>(gram: u32, bytes: u32) -> usize {
 
 /// The bit of an outer byte in its row, in any case.
 fn bit(byte: u8) -> u64 {
-    1 << ((byte | FOLD as u8) & 63)
+    1 << ((byte | CASE) & 63)
 }
 
 /// A literal to verify: it starts `offset` bytes before the gram.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Entry {
     literal: u32,
     offset: i32,
-    /// What the gram is, once the bits of `fold` are set and those outside `care` cleared: most grams that
-    /// pass the test are told apart here, without a look at the literal.
+    /// The gram in any case, with nothing where `care` has nothing.
     gram: u32,
-    fold: u32,
     care: u32,
+    around: Around,
+}
+
+/// Bytes of a literal around its gram, by which it is told from most texts that have the gram.
+#[derive(Clone, Copy, Debug)]
+struct Around {
+    /// How far before the gram they begin.
+    before: u32,
+    /// What they are, once the bits of `fold` are set and those outside `care` cleared.
+    bytes: u64,
+    fold: u64,
+    care: u64,
+}
+
+/// Bytes that are looked at around a gram.
+const AROUND: usize = size_of::<u64>();
+
+impl Around {
+    fn new(literal: &Literal, offset: i32) -> Around {
+        let first = (literal.bytes.len() as i32 - AROUND as i32).clamp(0, offset.max(0));
+        let first = first.max(offset - (AROUND - GRAM) as i32).min(offset);
+        let (mut bytes, mut fold, mut care) = ([0; AROUND], [0; AROUND], [0; AROUND]);
+        for at in 0..AROUND {
+            let Some(byte) = byte_of(literal, first, at) else { continue };
+            fold[at] = if literal.any_case && byte.is_ascii_alphabetic() { CASE } else { 0 };
+            (bytes[at], care[at]) = (byte | fold[at], u8::MAX);
+        }
+        let [bytes, fold, care] = [bytes, fold, care].map(u64::from_le_bytes);
+        Around { before: (offset - first) as u32, bytes, fold, care }
+    }
+
+    /// Whether a text may have the literal whose gram is at `at`.
+    #[inline(always)]
+    fn may_be(&self, text: &[u8], at: usize) -> bool {
+        let around = at.checked_sub(self.before as usize).and_then(|from| text.get(from..)?.first_chunk());
+        around.is_none_or(|around| (u64::from_le_bytes(*around) | self.fold) & self.care == self.bytes)
+    }
 }
 
 impl Entry {
     fn new(number: u32, literal: &Literal, offset: i32) -> Entry {
-        let (mut gram, mut fold, mut care) = ([0; GRAM], [0; GRAM], [0; GRAM]);
+        let (mut gram, mut care) = ([0; GRAM], [0; GRAM]);
         for at in 0..GRAM {
-            let Some(byte) = byte_of(literal, offset, at) else { continue };
-            fold[at] = if literal.any_case && byte.is_ascii_alphabetic() { 0x20 } else { 0 };
-            gram[at] = byte | fold[at];
-            care[at] = 0xff;
+            if let Some(byte) = byte_of(literal, offset, at) {
+                (gram[at], care[at]) = (byte | CASE, u8::MAX);
+            }
         }
-        let [gram, fold, care] = [gram, fold, care].map(u32::from_le_bytes);
-        Entry { literal: number, offset, gram, fold, care }
+        let [gram, care] = [gram, care].map(u32::from_le_bytes);
+        Entry { literal: number, offset, gram, care, around: Around::new(literal, offset) }
     }
 
     /// The grams it may be, where a byte is left open.
@@ -83,48 +117,6 @@ impl Entry {
 /// The byte at place `at` of the gram that starts `offset` bytes into the literal, unless it is left open.
 fn byte_of(literal: &Literal, offset: i32, at: usize) -> Option<u8> {
     usize::try_from(offset + at as i32).ok().and_then(|at| literal.bytes.get(at)).copied()
-}
-
-/// What all literals of a list have around their gram, in any case: most texts that have the gram end here.
-#[derive(Clone, Copy)]
-struct Probe {
-    bytes: u128,
-    /// Those bytes that count.
-    care: u128,
-}
-
-/// Bytes before the gram that a probe has.
-const PROBE_BEFORE: usize = 6;
-const PROBE_LEN: usize = size_of::<u128>();
-
-impl Probe {
-    /// Of some entries; of none, it refuses nothing, and nothing is lost by that.
-    fn of(entries: &[Entry], literals: &[(Literal, Vec<u32>)]) -> Probe {
-        let around = |entry: &Entry, at: usize| {
-            byte_of(&literals[entry.literal as usize].0, entry.offset - PROBE_BEFORE as i32, at)
-        };
-        let (mut bytes, mut care) = ([0; PROBE_LEN], [0; PROBE_LEN]);
-        for at in 0..PROBE_LEN {
-            let mut all = entries.iter().map(|entry| around(entry, at).map(fold));
-            if let Some(Some(byte)) = all.next()
-                && all.all(|other| other == Some(byte))
-            {
-                (bytes[at], care[at]) = (byte, u8::MAX);
-            }
-        }
-        Probe { bytes: u128::from_le_bytes(bytes), care: u128::from_le_bytes(care) }
-    }
-
-    #[inline(always)]
-    fn allows(&self, text: [u8; PROBE_LEN]) -> bool {
-        const FOLD_ALL: u128 = u128::from_le_bytes([fold(0); PROBE_LEN]);
-        (u128::from_le_bytes(text) | FOLD_ALL) & self.care == self.bytes
-    }
-}
-
-/// A byte in any case.
-const fn fold(byte: u8) -> u8 {
-    byte | FOLD as u8
 }
 
 /// Collects the literals of all rules.
@@ -151,13 +143,9 @@ impl Builder {
         entries.sort_by_key(list);
         let list_starts: Vec<u32> =
             (0..=LISTS).map(|number| entries.partition_point(|entry| list(entry) < number) as u32).collect();
-        let probes = list_starts
-            .windows(2)
-            .map(|bounds| Probe::of(&entries[bounds[0] as usize..bounds[1] as usize], &literals));
-        let probes = probes.collect();
         let mut known = GramHashes::default();
         entries.iter().flat_map(Entry::grams).for_each(|gram| known.insert(gram));
-        LiteralIndex { test, key, level, known, probes, list_starts, entries, literals }
+        LiteralIndex { test, key, level, known, list_starts, entries, literals }
     }
 }
 
@@ -323,7 +311,7 @@ fn in_buckets(literals: &[(Literal, Vec<u32>)]) -> (Buckets, Vec<Entry>) {
     for (number, bucket) in buckets.iter().enumerate() {
         for (at, place) in bucket.places.iter().enumerate() {
             let kinds = (0..KINDS).filter(|kind| place.kinds >> kind & 1 != 0);
-            kinds.for_each(|kind| tables.allow(number, at, kind as u8));
+            kinds.for_each(|kind| tables.allow(number, at, kind));
         }
     }
     (tables, entries)
@@ -414,12 +402,12 @@ impl simd::Work for RowSearch<'_> {
 /// What a batch of blocks gives.
 pub struct Buffers {
     masks: [u64; BATCH],
-    places: Box<SiftedPlaces>,
+    places: SetPlaces,
 }
 
 impl Default for Buffers {
     fn default() -> Buffers {
-        Buffers { masks: [0; BATCH], places: Box::new([0; BATCH * BLOCK]) }
+        Buffers { masks: [0; BATCH], places: SetPlaces::default() }
     }
 }
 
@@ -430,8 +418,6 @@ pub struct LiteralIndex {
     level: Level,
     /// Which grams are anyone's: most that pass the test end here.
     known: GramHashes,
-    /// One for each list.
-    probes: Vec<Probe>,
     /// The entries of list `n` are `entries[list_starts[n]..list_starts[n + 1]]`.
     list_starts: Vec<u32>,
     entries: Vec<Entry>,
@@ -459,10 +445,14 @@ impl LiteralIndex {
             };
             let masks = &mut masks[..blocks];
             self.test.run(text, masks);
-            let count = self.known.sift(self.level, text, masks, places);
-            for &place in &places[..count] {
-                let gram = text[place as usize..].first_chunk().expect("every gram is whole");
-                self.verify(u32::from_le_bytes(*gram), bytes, at + place as usize, hits);
+            let text = &text[..blocks * BLOCK + GRAM - 1];
+            let gram_at = |place: usize| {
+                text[place..].first_chunk().map_or(0, |gram: &[u8; GRAM]| u32::from_le_bytes(*gram))
+            };
+            places.set(self.level, masks);
+            places.retain(|place| self.known.may_have(gram_at(place)));
+            for place in places.iter() {
+                self.verify(gram_at(place), bytes, at + place, hits);
             }
             at += blocks * BLOCK;
         }
@@ -470,13 +460,9 @@ impl LiteralIndex {
 
     fn verify(&self, gram: u32, bytes: &[u8], at: usize, hits: &mut Vec<Hit>) {
         let list = hash::<LISTS>(gram, self.key);
-        let around = at.checked_sub(PROBE_BEFORE).and_then(|from| bytes.get(from..)?.first_chunk());
-        if around.is_some_and(|around| !self.probes[list].allows(*around)) {
-            return;
-        }
         let entries = self.list_starts[list] as usize..self.list_starts[list + 1] as usize;
         for entry in &self.entries[entries] {
-            if (gram | entry.fold) & entry.care == entry.gram {
+            if entry.around.may_be(bytes, at) {
                 self.verify_entry(entry, bytes, at, hits);
             }
         }

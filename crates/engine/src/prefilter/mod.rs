@@ -22,7 +22,7 @@ use crate::rules::{Literal, Rule, Shape, Trigger};
 use near::{NEAR_MAX, Near};
 
 pub use near::NEAR_RUN;
-pub use shapes::{LONG_WORD_MIN, WORD_MAX};
+pub use shapes::{DIGITS_LEAST, LONG_WORD_MIN, SHORT_WORD_DIGITS_MIN, WORD_MAX};
 
 /// A trigger of a rule at a place in the chunk.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -39,6 +39,10 @@ pub const DECODE: u32 = u32::MAX;
 
 /// A segment's bounds are multiples of this, except for the end of the last.
 pub const SEGMENT_ALIGN: usize = 64;
+
+/// Bytes before and behind a place that tell whether a trigger is there, at most: that of a rule with a long word may be
+/// as far from it as [`NEAR_MAX`], and a shape or literal is within two blocks.
+pub const HIT_REACH: usize = NEAR_MAX + 2 * SEGMENT_ALIGN;
 
 /// Working memory, kept because most texts are so short that preparing it would cost more than the search.
 #[derive(Default)]

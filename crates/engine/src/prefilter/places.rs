@@ -3,14 +3,33 @@
 //! rules, hardly with how many there are.
 
 use super::Hit;
+use super::simd::SetPlaces;
 use crate::rules::gate::{AROUND, Gate};
 
 /// The highest value of a fact that is told apart; higher ones count as this.
 pub const FACT_MAX: usize = 64;
 
+/// Bytes around a place that are looked at whatever they are: with them, few places are left that have no rule.
+const NEAR_BYTES: usize = 3;
+
 /// Rules of one shape, by their gates.
 #[derive(Default)]
 pub struct Places(Vec<Group>);
+
+/// Tells of a place that may be of a shape what is known of it. Implementations must be inlined.
+pub trait Shaped {
+    fn facts(&self, place: usize) -> Facts;
+}
+
+/// What is known of a place before its bytes are looked at.
+pub struct Facts {
+    /// From where the search began.
+    pub place: usize,
+    pub digits: usize,
+    pub len: usize,
+    /// Whether it is of the shape at all.
+    pub holds: bool,
+}
 
 /// Up to 64 rules; bit `n` of a mask is for the rule `rules[n]`.
 struct Group {
@@ -29,6 +48,16 @@ impl Group {
             digits: [0; FACT_MAX + 1],
             len: [0; FACT_MAX + 1],
         }
+    }
+
+    /// The rules that allow these facts, the byte before a place and the first of it.
+    #[inline(always)]
+    fn at_first(&self, near: &[u8; NEAR_BYTES], facts: &Facts) -> u64 {
+        let mut rules = self.digits[facts.digits] & self.len[facts.len];
+        for (&byte, table) in near.iter().zip(&*self.around) {
+            rules &= table[usize::from(byte)];
+        }
+        rules
     }
 
     /// Those of `rules` that the bytes around `at` allow. Beyond the ends of the chunk anything may stand.
@@ -63,11 +92,41 @@ impl Places {
         allowed.for_each(|(_, rules)| *rules |= bit);
     }
 
+    /// Adds the hits at all `places`, counted from `from`. Which of them have a rule cannot be foreseen, and most have
+    /// none: those are left out without a branch.
+    #[inline(always)]
+    pub fn push_all(
+        &self,
+        bytes: &[u8],
+        from: usize,
+        places: &mut SetPlaces,
+        shape: &impl Shaped,
+        hits: &mut Vec<Hit>,
+    ) {
+        let mut kept = 0;
+        for next in 0..places.len() {
+            let facts = shape.facts(places.get(next));
+            let near = (from + facts.place).checked_sub(1).and_then(|before| bytes[before..].first_chunk());
+            let mut rules = u64::from(near.is_none());
+            if let Some(near) = near {
+                for group in &self.0 {
+                    rules |= group.at_first(near, &facts);
+                }
+            }
+            places.put(kept, next);
+            kept += usize::from(facts.holds & (rules != 0));
+        }
+        for next in 0..kept {
+            let Facts { place, digits, len, .. } = shape.facts(places.get(next));
+            self.push(bytes, from + place, digits, len, hits);
+        }
+    }
+
     /// Adds the hits at `at`, where there are `digits` digits, and something of the length `len`.
     #[inline(always)]
     pub fn push(&self, bytes: &[u8], at: usize, digits: usize, len: usize, hits: &mut Vec<Hit>) {
         for group in &self.0 {
-            let mut rules = group.digits[digits.min(FACT_MAX)] & group.len[len.min(FACT_MAX)];
+            let mut rules = group.digits[digits] & group.len[len];
             if rules != 0 {
                 rules = group.allowed(rules, bytes, at);
             }

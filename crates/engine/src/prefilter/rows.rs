@@ -40,22 +40,57 @@ impl<const R: usize> Masks<R> {
     }
 }
 
-/// The bits of `row[i]`, each moved up by `by` places from the block before.
-#[inline(always)]
-pub fn up<const R: usize>(row: &Row<R>, i: usize, by: u32) -> u64 {
-    row[i] << by | row[i - 1] >> (u64::BITS - by)
+/// The bits of a block, and those of the block after it.
+#[derive(Clone, Copy)]
+pub struct Two(pub u64, pub u64);
+
+impl Two {
+    #[inline(always)]
+    pub fn and(self, other: Two) -> Two {
+        Two(self.0 & other.0, self.1 & other.1)
+    }
+
+    #[inline(always)]
+    pub fn or(self, other: Two) -> Two {
+        Two(self.0 | other.0, self.1 | other.1)
+    }
+
+    /// Each bit moved up by one place, the last of the block `before` to the first.
+    #[inline(always)]
+    pub fn up(self, before: u64) -> Two {
+        Two(self.0 << 1 | before >> 63, self.1 << 1 | self.0 >> 63)
+    }
+
+    /// Each bit moved down by `by` places; behind the second block there is nothing.
+    #[inline(always)]
+    pub fn down(self, by: u32) -> Two {
+        Two(self.0 >> by | self.1 << (u64::BITS - by), self.1 >> by)
+    }
+
+    /// Where another bit is two to four places on.
+    #[inline(always)]
+    pub fn close(self) -> Two {
+        self.down(2).or(self.down(3)).or(self.down(4))
+    }
+
+    /// From the bits that begin a run of `done`, those that begin one of `len`; in the second block, those whose run
+    /// ends within it.
+    #[inline(always)]
+    pub fn runs(mut self, mut done: usize, len: usize) -> Two {
+        while done < len {
+            let by = done.min(len - done);
+            self = self.and(self.down(by as u32));
+            done += by;
+        }
+        self
+    }
 }
 
-/// The bits of `row[i]`, each moved down by `by` places from the block after.
+/// The bits from a place on, counted from the first block that is searched: as many as a mask has.
 #[inline(always)]
-pub fn down<const R: usize>(row: &Row<R>, i: usize, by: u32) -> u64 {
-    row[i] >> by | row[i + 1] << (u64::BITS - by)
-}
-
-/// The bits of `row[i]` and those of the block after.
-#[inline(always)]
-pub fn pair<const R: usize>(row: &Row<R>, i: usize) -> u128 {
-    u128::from(row[i]) | u128::from(row[i + 1]) << BLOCK
+pub fn from_place<const R: usize>(row: &Row<R>, place: usize) -> u64 {
+    let (i, bit) = (1 + place / BLOCK, place % BLOCK);
+    row[i] >> bit | row[i + 1] << 1 << (BLOCK - 1 - bit)
 }
 
 #[inline(always)]
@@ -65,30 +100,4 @@ pub fn bits(mut mask: u64) -> impl Iterator<Item = usize> {
         mask &= mask.wrapping_sub(1);
         bit
     })
-}
-
-/// Makes a row out of each block with its neighbours; behind the last there is nothing, and `last` is what is in the
-/// block after. Written so that the compiler makes several blocks at once: no row is changed while it is read.
-#[inline(always)]
-pub fn make_row<const R: usize>(each: impl Fn(usize) -> u64, last: u64) -> Row<R> {
-    let mut row = [0; R];
-    for (i, mask) in row[..R - 1].iter_mut().enumerate().skip(1) {
-        *mask = each(i);
-    }
-    row[R - 1] = last;
-    row
-}
-
-/// From the bits that begin a run of `done`, leaves those that begin one of `len`; in the last block, those
-/// whose run ends within it.
-#[inline(always)]
-pub fn runs<const R: usize>(row: &Row<R>, mut done: usize, len: usize) -> Row<R> {
-    let mut run = *row;
-    while done < len {
-        let by = done.min(len - done) as u32;
-        let last = run[R - 1];
-        run = make_row(|i| run[i] & down(&run, i, by), last & last >> by);
-        done += by as usize;
-    }
-    run
 }

@@ -8,9 +8,11 @@
 use std::ops::Range;
 
 use super::near::{NEAR_RUN, Near};
-use super::places::{FACT_MAX, Places};
-use super::rows::{Masks, Row, bits, down, make_row, pair, runs, up};
-use super::simd::{self, ALNUM, BLOCK, DIGIT, Level};
+use super::places::{FACT_MAX, Facts, Places, Shaped};
+use super::rows::{Masks, Row, Two, bits, from_place};
+use super::simd::{
+    self, ALNUM, AT, BLOCK, CLASSES, COLON, Classes, DIGIT, JOINT, Level, SIFT_MAX, SetPlaces, UNDERSCORE,
+};
 use super::{Hit, SEGMENT_ALIGN};
 use crate::rules::Shape;
 use crate::rules::gate::{GROUP_MAX, Gate};
@@ -23,15 +25,24 @@ const SHORT_WORD_MAX: usize = 32;
 pub const WORD_MAX: usize = 64;
 /// Bytes of a word that is found by its length.
 pub const LONG_WORD_MIN: usize = 23;
+/// Digits that a rule of digits must ask for: fewer are everywhere.
+pub const DIGITS_LEAST: usize = 5;
+/// Digits that a rule of words must ask for, unless their length makes them rare.
+pub const SHORT_WORD_DIGITS_MIN: usize = 4;
+/// With a letter, a word has no fewer bytes.
+const WORDS_LEAST: usize = SHORT_WORD_DIGITS_MIN + 1;
+/// What the built-in rules ask for, by which fewer places have to be looked at.
+const DIGITS_USUAL: usize = 6;
+const WORDS_USUAL: usize = 7;
 /// Bytes of a hexadecimal run in which colons count.
 const HEX_RUN_MAX: usize = 64;
 /// Masks of so many blocks that are searched together take least per block ...
-const MANY: usize = 64 + 2;
+const MANY: usize = SIFT_MAX + 2;
 /// ... and of so many least for a text that is no longer.
 const FEW: usize = 2 + 2;
 
 const _: () = assert!(SEGMENT_ALIGN.is_multiple_of(BLOCK));
-// A run is told from the masks of its block and the next.
+// What is counted from a place on is within as many bits as a mask has.
 const _: () = assert!(2 * DIGITS_MAX <= BLOCK && WORD_MAX <= BLOCK && DIGITS_MAX <= FACT_MAX);
 const _: () = assert!(NEAR_RUN <= LONG_WORD_MIN);
 const _: () = assert!(GROUP_MAX <= FACT_MAX && WORD_MAX <= FACT_MAX);
@@ -159,10 +170,11 @@ impl ShapeIndex {
         near: &mut Near,
         hits: &mut Vec<Hit>,
     ) {
+        let Buffers { many, few, places } = buffers;
         if segment.len().div_ceil(BLOCK) <= FEW - 2 {
-            self.find_in(bytes, segment, &mut buffers.few, near, hits);
+            self.find_in(bytes, segment, few, places, near, hits);
         } else {
-            self.find_in(bytes, segment, &mut buffers.many, near, hits);
+            self.find_in(bytes, segment, many, places, near, hits);
         }
     }
 
@@ -171,6 +183,7 @@ impl ShapeIndex {
         bytes: &[u8],
         segment: Range<usize>,
         sheet: &mut Sheet<R>,
+        places: &mut SetPlaces,
         near: &mut Near,
         hits: &mut Vec<Hit>,
     ) {
@@ -178,15 +191,15 @@ impl ShapeIndex {
         for from in segment.clone().step_by((R - 2) * BLOCK) {
             let blocks = (segment.end - from).div_ceil(BLOCK).min(R - 2);
             sheet.masks.read(self.level, bytes, from);
-            let colons_done = &mut colons_done;
+            let (places, colons_done) = (&mut *places, &mut colons_done);
             simd::run(
                 self.level,
-                Search { shapes: self, bytes, from, blocks, sheet, colons_done, near, hits },
+                Search { shapes: self, bytes, from, blocks, sheet, places, colons_done, near, hits },
             );
         }
     }
 
-    #[inline(always)]
+    /// Looks at what is rare, in one row.
     fn look<const R: usize>(
         &self,
         bytes: &[u8],
@@ -196,37 +209,23 @@ impl ShapeIndex {
         row: usize,
         hits: &mut Vec<Hit>,
     ) {
-        let digits = pair(&masks.0[DIGIT], row);
-        let group_len = |bit: usize| (digits >> bit).trailing_ones().min(GROUP_MAX as u32) as usize;
-        if spots.digits[row] != 0 {
-            let joined = pair(&spots.joined, row);
-            for bit in bits(spots.digits[row]) {
-                let count = digits_within(digits >> bit, (joined >> bit).trailing_ones()).min(DIGITS_MAX);
-                self.digits.push(bytes, from + bit, count, group_len(bit), hits);
-            }
-        }
-        for first_dot in bits(spots.quads[row]).map(|bit| from + bit) {
+        let pairs = Two(spots.pairs[row], spots.pairs[row + 1]);
+        let quads = pairs.and(pairs.close()).0;
+        for first_dot in bits(quads).map(|bit| from + bit).filter(|&at| bytes[at] == b'.') {
             let at = walk_back(bytes, first_dot, 4, |byte| byte.is_ascii_digit());
             if quad_at(bytes, at) {
                 let group = bytes[at..].iter().take(GROUP_MAX).take_while(|byte| byte.is_ascii_digit());
                 self.quads.push(bytes, at, 0, group.count(), hits);
             }
         }
-        if spots.word_digits[row] | spots.long_words[row] != 0 {
-            let words = pair(&masks.0[ALNUM], row);
-            for digit in bits(spots.word_digits[row]) {
-                let bit = (spots.words[row] & (u64::MAX >> (63 - digit))).ilog2() as usize;
-                if let Some((count, len)) = word_at(words >> bit, digits >> bit, SHORT_WORD_MAX) {
-                    self.words.push(bytes, from + bit, count, len, hits);
-                }
-            }
-            for bit in bits(spots.long_words[row]) {
-                if let Some((count, len)) = word_at(words >> bit, digits >> bit, WORD_MAX) {
-                    self.long_words.push(bytes, from + bit, count, len, hits);
-                }
+        let near = Two(spots.near[row], spots.near[row + 1]);
+        for bit in bits(spots.starts[row] & near.runs(NEAR_RUN, LONG_WORD_MIN).0) {
+            let (count, len) = masks.word_at((row - 1) * BLOCK + bit, WORD_MAX);
+            if count < len {
+                self.long_words.push(bytes, from + bit, count, len, hits);
             }
         }
-        for at in bits(spots.ats[row]).map(|bit| from + bit).filter(|&at| at_at(bytes, at)) {
+        for at in bits(masks.0[AT][row]).map(|bit| from + bit).filter(|&at| at_at(bytes, at)) {
             self.ats.push(1, at, hits);
         }
     }
@@ -246,6 +245,7 @@ impl ShapeIndex {
 pub struct Buffers {
     many: Sheet<MANY>,
     few: Sheet<FEW>,
+    places: SetPlaces,
 }
 
 #[derive(Default)]
@@ -258,22 +258,20 @@ struct Sheet<const R: usize> {
 struct Spots<const R: usize> {
     /// Digits, and single separators between them.
     joined: Row<R>,
-    /// Where runs of [`NEAR_RUN`] begin.
-    near: Row<R>,
     /// The first digits of groups.
     digits: Row<R>,
-    /// The first dots of quads.
-    quads: Row<R>,
+    /// What stands between digits, with another two to four bytes on.
+    pairs: Row<R>,
+    /// Where runs of [`NEAR_RUN`] begin.
+    near: Row<R>,
     /// The first bytes of words.
-    words: Row<R>,
+    starts: Row<R>,
     /// The first digits of these, and the last bit of a block if the first may be in the next.
     word_digits: Row<R>,
-    long_words: Row<R>,
-    ats: Row<R>,
-    /// Those that a hexadecimal digit or a colon follows.
+    /// Those that a letter, a digit or a colon follows.
     colons: Row<R>,
-    /// All of these.
-    any: Row<R>,
+    /// All that are rare: neither digits nor words.
+    rare: Row<R>,
 }
 
 impl<const R: usize> Default for Spots<R> {
@@ -281,32 +279,31 @@ impl<const R: usize> Default for Spots<R> {
         let none = [0; R];
         Spots {
             joined: none,
-            near: none,
             digits: none,
-            quads: none,
-            words: none,
+            pairs: none,
+            near: none,
+            starts: none,
             word_digits: none,
-            long_words: none,
-            ats: none,
             colons: none,
-            any: none,
+            rare: none,
         }
     }
 }
 
 /// How many of the lowest `len` bits are set.
 #[inline(always)]
-fn digits_within(digits: u128, len: u32) -> usize {
-    let within = 1u128.checked_shl(len).map_or(u128::MAX, |end| end - 1);
-    (digits & within).count_ones() as usize
+fn set_within(bits: u64, len: u32) -> usize {
+    let within = 1u64.checked_shl(len).map_or(u64::MAX, |end| end - 1);
+    (bits & within).count_ones() as usize
 }
 
-/// The digits and the length of the word that begins with the lowest bit, as far as `max`; `None` if it has no letter.
-#[inline(always)]
-fn word_at(words: u128, digits: u128, max: usize) -> Option<(usize, usize)> {
-    let len = words.trailing_ones().min(max as u32);
-    let count = digits_within(digits, len);
-    (count < len as usize).then_some((count, len as usize))
+impl<const R: usize> Masks<R> {
+    /// The digits and the length of the word that begins at a place, as far as `max`.
+    #[inline(always)]
+    fn word_at(&self, place: usize, max: usize) -> (usize, usize) {
+        let len = from_place(&self.0[ALNUM], place).trailing_ones().min(max as u32);
+        (set_within(from_place(&self.0[DIGIT], place), len), len as usize)
+    }
 }
 
 /// Finds the shapes of a batch whose masks were read.
@@ -316,6 +313,7 @@ struct Search<'s, const R: usize> {
     from: usize,
     blocks: usize,
     sheet: &'s mut Sheet<R>,
+    places: &'s mut SetPlaces,
     /// The end of the run of hexadecimal digits and colons that was looked at last.
     colons_done: &'s mut usize,
     near: &'s mut Near,
@@ -325,10 +323,18 @@ struct Search<'s, const R: usize> {
 impl<const R: usize> simd::Work for Search<'_, R> {
     #[inline(always)]
     fn run(self) {
-        let Search { shapes, bytes, from, blocks, sheet, colons_done, near, hits } = self;
+        let Search { shapes, bytes, from, blocks, sheet, places, colons_done, near, hits } = self;
         let Sheet { masks, spots } = sheet;
-        spots.find(masks, shapes.digits_min, shapes.words_min);
-        for row in (1..=blocks).filter(|&row| spots.any[row] != 0) {
+        if shapes.digits_min >= DIGITS_USUAL && shapes.words_min >= WORDS_USUAL {
+            spots.find::<DIGITS_USUAL, WORDS_USUAL>(masks);
+        } else {
+            spots.find::<DIGITS_LEAST, WORDS_LEAST>(masks);
+        }
+        places.set(shapes.level, &spots.digits[1..=blocks]);
+        shapes.digits.push_all(bytes, from, places, &Numbers { masks, spots }, hits);
+        places.set(shapes.level, &spots.word_digits[1..=blocks]);
+        shapes.words.push_all(bytes, from, places, &Words { masks, spots }, hits);
+        for row in (1..=blocks).filter(|&row| spots.rare[row] != 0) {
             let at = from + (row - 1) * BLOCK;
             if spots.near[row] != 0 {
                 near.add(at);
@@ -341,68 +347,80 @@ impl<const R: usize> simd::Work for Search<'_, R> {
     }
 }
 
+/// Groups of digits, by their first.
+struct Numbers<'s, const R: usize> {
+    masks: &'s Masks<R>,
+    spots: &'s Spots<R>,
+}
+
+impl<const R: usize> Shaped for Numbers<'_, R> {
+    #[inline(always)]
+    fn facts(&self, place: usize) -> Facts {
+        let digits = from_place(&self.masks.0[DIGIT], place);
+        let count = set_within(digits, from_place(&self.spots.joined, place).trailing_ones());
+        let group = digits.trailing_ones().min(GROUP_MAX as u32);
+        Facts { place, digits: count.min(DIGITS_MAX), len: group as usize, holds: true }
+    }
+}
+
+/// Words, by their first digits or the last byte of the block before it.
+struct Words<'s, const R: usize> {
+    masks: &'s Masks<R>,
+    spots: &'s Spots<R>,
+}
+
+impl<const R: usize> Shaped for Words<'_, R> {
+    #[inline(always)]
+    fn facts(&self, digit: usize) -> Facts {
+        let starts = self.spots.starts[1 + digit / BLOCK] << (BLOCK - 1 - digit % BLOCK);
+        let place = digit - starts.leading_zeros() as usize;
+        let (digits, len) = self.masks.word_at(place, SHORT_WORD_MAX);
+        Facts { place, digits, len, holds: digits < len }
+    }
+}
+
 impl<const R: usize> Spots<R> {
     #[inline(always)]
-    fn find(&mut self, masks: &Masks<R>, digits_min: usize, words_min: usize) {
+    fn find<const DIGITS: usize, const WORDS: usize>(&mut self, masks: &Masks<R>) {
         let end = R - 1;
-        let [digit, alnum, underscore, space, joint, dot, at, colon, hex_letter] = &masks.0;
-        // Digits with single separators between.
-        let joints: Row<R> = make_row(
-            |i| (space[i] | joint[i]) & up(digit, i, 1) & down(digit, i, 1),
-            (space[end] | joint[end]) & up(digit, end, 1) & digit[end] >> 1,
-        );
-        let joined: Row<R> = make_row(|i| digit[i] | joints[i], digit[end] | joints[end]);
-        let digit_runs = runs(&joined, 1, digits_min);
-        let word_runs = runs(alnum, 1, words_min);
-        let near = runs(&word_runs, words_min, NEAR_RUN);
-        let long_runs = runs(&near, NEAR_RUN, LONG_WORD_MIN);
-        // Dots between digits, then those with another two to four bytes on, then two such.
-        let dots: Row<R> = make_row(|i| dot[i] & joints[i], dot[end] & joints[end]);
-        let close = |row: &Row<R>, i: usize| row[i] & (down(row, i, 2) | down(row, i, 3) | down(row, i, 4));
-        let last = dots[end];
-        let pairs: Row<R> = make_row(|i| close(&dots, i), last & (last >> 2 | last >> 3 | last >> 4));
-        let starts: Row<R> = make_row(
-            |i| {
-                let [word, before] = [i, i - 1].map(|i| alnum[i] | underscore[i]);
-                alnum[i] & !(word << 1 | before >> 63)
-            },
-            0,
-        );
-        let words: Row<R> = make_row(|i| starts[i] & word_runs[i], 0);
-        let hex_colon = |i: usize| digit[i] | hex_letter[i] | colon[i];
-        let found = Spots {
-            digits: make_row(|i| digit[i] & !up(digit, i, 1) & digit_runs[i], 0),
-            quads: make_row(|i| close(&pairs, i), 0),
-            words,
-            word_digits: make_row(
-                |i| {
-                    // Adding its start to a word's letters carries a bit to the first byte behind them, or out.
-                    let letters = alnum[i] & !digit[i];
-                    let behind = letters.wrapping_add(words[i]);
-                    behind & !letters & digit[i] | u64::from(behind < letters) << 63
-                },
-                0,
-            ),
-            long_words: make_row(|i| starts[i] & long_runs[i], 0),
-            ats: make_row(|i| at[i] & !up(space, i, 1), 0),
-            colons: make_row(|i| colon[i] & (hex_colon(i) >> 1 | hex_colon(i + 1) << 63), 0),
-            joined,
-            near,
-            any: [0; R],
-        };
-        let any: Row<R> = make_row(
-            |i| {
-                found.digits[i]
-                    | found.quads[i]
-                    | found.word_digits[i]
-                    | found.long_words[i]
-                    | found.ats[i]
-                    | found.colons[i]
-                    | found.near[i]
-            },
-            0,
-        );
-        *self = Spots { any, ..found };
+        for i in 1..end {
+            self.find_in::<DIGITS, WORDS>(masks, i, masks.0.each_ref().map(|row| row[i + 1]));
+        }
+        self.find_in::<DIGITS, WORDS>(masks, end, [0; CLASSES]);
+    }
+
+    /// Those of block `i`, behind which the classes are `next`. Written so that the compiler finds those of several
+    /// blocks at once: without a branch, and with lengths of runs that it knows.
+    #[inline(always)]
+    fn find_in<const DIGITS: usize, const WORDS: usize>(
+        &mut self,
+        masks: &Masks<R>,
+        i: usize,
+        next: Classes,
+    ) {
+        const { assert!(SHORT_WORD_DIGITS_MIN <= WORDS && WORDS <= NEAR_RUN) };
+        let class = |class: usize| Two(masks.0[class][i], next[class]);
+        let before = |class: usize| masks.0[class][i - 1];
+        let (digits, alnums) = (class(DIGIT), class(ALNUM));
+        // Single separators between digits.
+        let behind_digits = digits.up(before(DIGIT));
+        let joints = class(JOINT).and(behind_digits).and(digits.down(1));
+        let joined = digits.or(joints);
+        self.joined[i] = joined.0;
+        self.digits[i] = digits.0 & !behind_digits.0 & joined.runs(1, DIGITS).0;
+        self.pairs[i] = joints.and(joints.close()).0;
+        let short_runs = alnums.runs(1, SHORT_WORD_DIGITS_MIN);
+        let word_runs = short_runs.runs(SHORT_WORD_DIGITS_MIN, WORDS);
+        self.near[i] = word_runs.runs(WORDS, NEAR_RUN).0;
+        let word = alnums.or(class(UNDERSCORE));
+        self.starts[i] = alnums.0 & !word.up(before(ALNUM) | before(UNDERSCORE)).0;
+        // Adding its start to a word's letters carries a bit to the first byte behind them, or out.
+        let letters = alnums.0 & !digits.0;
+        let behind = letters.wrapping_add(self.starts[i] & word_runs.0);
+        self.word_digits[i] = behind & !letters & digits.0 & short_runs.0 | u64::from(behind < letters) << 63;
+        let colons = class(COLON);
+        self.colons[i] = colons.and(alnums.or(colons).down(1)).0;
+        self.rare[i] = self.pairs[i] | self.near[i] | self.colons[i] | class(AT).0;
     }
 }
 

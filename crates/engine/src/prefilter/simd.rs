@@ -13,14 +13,11 @@ pub const BLOCK: usize = 64;
 pub const DIGIT: usize = 0;
 pub const ALNUM: usize = 1;
 pub const UNDERSCORE: usize = 2;
-pub const SPACE: usize = 3;
-/// `-`, `.` and `/`: with the space, what may separate groups of digits.
-pub const JOINT: usize = 4;
-pub const DOT: usize = 5;
-pub const AT: usize = 6;
-pub const COLON: usize = 7;
-pub const HEX_LETTER: usize = 8;
-pub const CLASSES: usize = HEX_LETTER + 1;
+/// The space, `-`, `.` and `/`: what may separate groups of digits.
+pub const JOINT: usize = 3;
+pub const AT: usize = 4;
+pub const COLON: usize = 5;
+pub const CLASSES: usize = COLON + 1;
 
 /// For each class, which bytes of a block belong to it.
 pub type Classes = [u64; CLASSES];
@@ -30,12 +27,9 @@ const fn is_in_class(byte: u8, class: usize) -> bool {
         DIGIT => byte.is_ascii_digit(),
         ALNUM => byte.is_ascii_alphanumeric(),
         UNDERSCORE => byte == b'_',
-        SPACE => byte == b' ',
-        JOINT => matches!(byte, b'-' | b'.' | b'/'),
-        DOT => byte == b'.',
+        JOINT => matches!(byte, b' ' | b'-' | b'.' | b'/'),
         AT => byte == b'@',
-        COLON => byte == b':',
-        _ => matches!(byte, b'a'..=b'f' | b'A'..=b'F'),
+        _ => byte == b':',
     }
 }
 
@@ -48,7 +42,7 @@ enum Kind {
     Plain,
     #[cfg(target_arch = "x86_64")]
     Avx2,
-    /// With the byte permutations of VBMI and VBMI2.
+    /// With the byte permutations of VBMI and VBMI2, and GFNI.
     #[cfg(target_arch = "x86_64")]
     Avx512,
 }
@@ -74,7 +68,8 @@ impl Level {
                 && is_x86_feature_detected!("avx512vl")
                 && is_x86_feature_detected!("avx512dq")
                 && is_x86_feature_detected!("avx512vbmi")
-                && is_x86_feature_detected!("avx512vbmi2");
+                && is_x86_feature_detected!("avx512vbmi2")
+                && is_x86_feature_detected!("gfni");
             &ALL[..1 + usize::from(avx2) + usize::from(avx512)]
         }
         #[cfg(not(target_arch = "x86_64"))]
@@ -128,13 +123,13 @@ pub fn run(level: Level, work: impl Work) {
 mod plain {
     use super::{BLOCK, CLASSES, Classes, is_in_class};
 
-    /// The classes of a byte but the last, as bits.
+    /// The classes of a byte, as bits.
     const FLAGS: [u8; 256] = {
         let mut flags = [0; 256];
         let mut byte = 0;
         while byte < 256 {
             let mut class = 0;
-            while class < CLASSES - 1 {
+            while class < CLASSES {
                 flags[byte] |= (is_in_class(byte as u8, class) as u8) << class;
                 class += 1;
             }
@@ -149,10 +144,6 @@ mod plain {
             let rows = transpose(u64::from_le_bytes(bytes.map(|byte| FLAGS[usize::from(byte)])));
             for (class, row) in classes.iter_mut().zip(rows.to_le_bytes()) {
                 *class |= u64::from(row) << (8 * part);
-            }
-            for (i, &byte) in bytes.iter().enumerate() {
-                let hex = is_in_class(byte, CLASSES - 1);
-                classes[CLASSES - 1] |= u64::from(hex) << (8 * part + i);
             }
         }
         classes
@@ -178,17 +169,18 @@ pub struct Buckets {
 /// Bytes of a gram.
 pub const GRAM: usize = 4;
 /// All tables of so many fit the registers of the machine.
-pub const BUCKETS: usize = 48;
+pub const BUCKETS: usize = 40;
 /// Kinds of bytes: as many as one permutation tells apart.
 pub const KINDS: usize = 64;
 
-/// What of a byte counts in [`Buckets`]: a letter in any case and one other byte are the same.
+/// What of a byte counts in [`Buckets`]: all but the bit that tells small letters from capitals, and digits and marks
+/// from control characters, and all but the highest.
 pub const fn kind(byte: u8) -> usize {
-    ((byte | CASE) & (KINDS as u8 - 1)) as usize
+    (byte & 0x1f | byte >> 1 & 0x20) as usize
 }
 
 /// The bit that tells small letters from capitals.
-const CASE: u8 = 0x20;
+pub const CASE: u8 = 0x20;
 
 impl Default for Buckets {
     fn default() -> Buckets {
@@ -198,8 +190,8 @@ impl Default for Buckets {
 
 impl Buckets {
     /// Allows `byte` at place `at` of the grams of `bucket`.
-    pub fn allow(&mut self, bucket: usize, at: usize, byte: u8) {
-        self.tables[bucket / 8][at][kind(byte)] |= 1 << (bucket % 8);
+    pub fn allow(&mut self, bucket: usize, at: usize, kind: usize) {
+        self.tables[bucket / 8][at][kind] |= 1 << (bucket % 8);
     }
 
     /// Sets bit `i` of `masks[b]` if the gram at byte `i` of block `b` of `bytes` may be in a bucket. After the
@@ -239,8 +231,6 @@ const CASES: u32 = u32::from_le_bytes([CASE; GRAM]);
 
 /// Blocks whose masks are sifted together, at most.
 pub const SIFT_MAX: usize = 64;
-/// Room for a place of every byte of them.
-pub type SiftedPlaces = [u32; SIFT_MAX * BLOCK];
 
 impl Default for GramHashes {
     fn default() -> GramHashes {
@@ -263,42 +253,71 @@ impl GramHashes {
         let bit = GramHashes::bit(gram);
         self.bits[bit / 32] >> (bit % 32) & 1 != 0
     }
+}
 
-    /// Puts the places that `masks` have set and whose gram may be in the set first into `places`, in order; how
-    /// many those are. After the blocks of `bytes` there are [`GRAM`]` - 1` bytes more.
-    pub fn sift(&self, level: Level, bytes: &[u8], masks: &[u64], places: &mut SiftedPlaces) -> usize {
-        let bytes = &bytes[..masks.len() * BLOCK + GRAM - 1];
-        let set = set_places(level, masks, places);
-        let mut kept = 0;
-        // Without a branch: which places are kept cannot be foreseen.
-        for next in 0..set {
-            let place = places[next];
-            let gram = bytes[place as usize..].first_chunk().map_or(0, |gram| u32::from_le_bytes(*gram));
-            places[kept] = place;
-            kept += usize::from(self.may_have(gram));
-        }
-        kept
+/// The places of bits in the masks of a batch of blocks, in order.
+pub struct SetPlaces {
+    all: Box<[u32; SIFT_MAX * BLOCK]>,
+    count: usize,
+}
+
+impl Default for SetPlaces {
+    fn default() -> SetPlaces {
+        SetPlaces { all: Box::new([0; SIFT_MAX * BLOCK]), count: 0 }
     }
 }
 
-/// Puts the places of the bits of `masks` first into `places`; how many those are.
-fn set_places(level: Level, masks: &[u64], places: &mut SiftedPlaces) -> usize {
-    match level.0 {
-        // SAFETY: this level is only made where `Level::all` has found its instructions.
-        #[cfg(target_arch = "x86_64")]
-        Kind::Avx512 => unsafe { x86::set_places_avx512(masks, places) },
-        _ => {
-            let mut count = 0;
-            for (block, &mask) in masks.iter().enumerate() {
-                let mut mask = mask;
-                while mask != 0 {
-                    places[count] = (block * BLOCK) as u32 + mask.trailing_zeros();
-                    count += 1;
-                    mask &= mask - 1;
+impl SetPlaces {
+    /// Those of the bits of `masks`, in place of those before.
+    pub fn set(&mut self, level: Level, masks: &[u64]) {
+        self.count = match level.0 {
+            // SAFETY: this level is only made where `Level::all` has found its instructions.
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx512 => unsafe { x86::set_places_avx512(masks, &mut self.all) },
+            _ => {
+                let mut count = 0;
+                for (block, &mask) in masks.iter().enumerate() {
+                    let mut mask = mask;
+                    while mask != 0 {
+                        self.all[count] = (block * BLOCK) as u32 + mask.trailing_zeros();
+                        count += 1;
+                        mask &= mask - 1;
+                    }
                 }
+                count
             }
-            count
+        };
+    }
+
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    #[inline(always)]
+    pub fn get(&self, number: usize) -> usize {
+        self.all[number] as usize
+    }
+
+    /// Puts one in place of an earlier one.
+    #[inline(always)]
+    pub fn put(&mut self, number: usize, later: usize) {
+        self.all[number] = self.all[later];
+    }
+
+    /// Leaves those that are `wanted`, without a branch that could be foreseen wrongly.
+    #[inline(always)]
+    pub fn retain(&mut self, wanted: impl Fn(usize) -> bool) {
+        let mut kept = 0;
+        for next in 0..self.count {
+            let place = self.all[next];
+            self.all[kept] = place;
+            kept += usize::from(wanted(place as usize));
         }
+        self.count = kept;
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = usize> {
+        self.all[..self.count].iter().map(|&place| place as usize)
     }
 }
 
@@ -306,7 +325,7 @@ fn set_places(level: Level, masks: &[u64], places: &mut SiftedPlaces) -> usize {
 mod x86 {
     use std::arch::x86_64::*;
 
-    use super::{BLOCK, BUCKETS, CASE, CLASSES, Classes, GRAM, KINDS, SiftedPlaces, Work};
+    use super::{BLOCK, BUCKETS, CLASSES, Classes, GRAM, KINDS, SIFT_MAX, Work};
 
     #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt")]
     pub fn run_avx2(work: impl Work) {
@@ -351,12 +370,9 @@ mod x86 {
             mask(digit),
             mask(_mm256_or_si256(digit, letter)),
             mask(is(b'_')),
-            mask(is(b' ')),
-            mask(in_range(text, b'-', b'/')),
-            mask(is(b'.')),
+            mask(_mm256_or_si256(is(b' '), in_range(text, b'-', b'/'))),
             mask(is(b'@')),
             mask(is(b':')),
-            mask(in_range(lower, b'a', b'f')),
         ]
     }
 
@@ -376,12 +392,9 @@ mod x86 {
                 digit,
                 digit | in_range(lower, b'a', b'z'),
                 is(b'_'),
-                is(b' '),
-                in_range(text, b'-', b'/'),
-                is(b'.'),
+                is(b' ') | in_range(text, b'-', b'/'),
                 is(b'@'),
                 is(b':'),
-                in_range(lower, b'a', b'f'),
             ];
             each(i, &classes);
         }
@@ -396,19 +409,20 @@ mod x86 {
     }
 
     /// The caller has checked that `bytes` has a block for each mask and `GRAM - 1` bytes more.
-    #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
     pub fn test_avx512(tables: &[[[u8; KINDS]; GRAM]; BUCKETS / 8], bytes: &[u8], masks: &mut [u64]) {
-        // One permutation looks at the low six bits of a byte, which are its kind.
+        // One permutation looks at the low six bits of a byte, to which a matrix brings its kind.
+        const KIND: i64 = 0x0102_0408_1040_0000;
         let mut loaded = [[_mm512_setzero_si512(); GRAM]; BUCKETS / 8];
         for (loaded, table) in loaded.iter_mut().flatten().zip(tables.iter().flatten()) {
             *loaded = load(table);
         }
-        let case = _mm512_set1_epi8(CASE as i8);
+        let kind = _mm512_set1_epi64(KIND);
         for (block, mask) in masks.iter_mut().enumerate() {
             let text = &bytes[block * BLOCK..];
             let place = |place: usize| {
                 let text = text[place..].first_chunk::<BLOCK>().expect("the caller checked the length");
-                _mm512_or_si512(load(text), case)
+                _mm512_gf2p8affine_epi64_epi8::<0>(load(text), kind)
             };
             let places = [place(0), place(1), place(2), place(3)];
             let mut hits = _mm512_setzero_si512();
@@ -424,14 +438,17 @@ mod x86 {
     }
 
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,popcnt")]
-    pub fn set_places_avx512(masks: &[u64], places: &mut SiftedPlaces) -> usize {
+    pub fn set_places_avx512(masks: &[u64], places: &mut [u32; SIFT_MAX * BLOCK]) -> usize {
         const LANES: usize = 16;
         let numbers = load(&std::array::from_fn::<u8, BLOCK, _>(|i| i as u8));
         let mut count = 0;
-        for (block, &mask) in masks.iter().enumerate() {
+        let mut rows = [0u64; SIFT_MAX + 8];
+        let set_rows = set_rows(masks, &mut rows);
+        for &block in &rows[..set_rows] {
+            let mask = masks[block as usize];
             let set = mask.count_ones() as usize;
             let packed = _mm512_maskz_compress_epi8(mask, numbers);
-            let from = _mm512_set1_epi32((block * BLOCK) as i32);
+            let from = _mm512_set1_epi32((block as usize * BLOCK) as i32);
             let mut put = |part: usize, numbers: __m128i| {
                 let room = places[count + part * LANES..].first_chunk_mut::<LANES>();
                 let room = room.expect("there is room for all places of every block");
@@ -446,6 +463,31 @@ mod x86 {
                 put(3, _mm512_extracti32x4_epi32::<3>(packed));
             }
             count += set;
+        }
+        count
+    }
+
+    /// Puts the numbers of the masks that have a bit first into `rows`; how many those are.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,popcnt")]
+    fn set_rows(masks: &[u64], rows: &mut [u64; SIFT_MAX + 8]) -> usize {
+        let mut count = 0;
+        for (part, masks) in masks.chunks(8).enumerate() {
+            let have = (1u32 << masks.len()) - 1;
+            // SAFETY: only the masks that are there are read.
+            let masks = unsafe { _mm512_maskz_loadu_epi64(have as u8, masks.as_ptr().cast()) };
+            let set = _mm512_test_epi64_mask(masks, masks);
+            let numbers = _mm512_add_epi64(
+                _mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0),
+                _mm512_set1_epi64(part as i64 * 8),
+            );
+            let room =
+                rows[count..].first_chunk_mut::<8>().expect("there is room for a part beyond all rows");
+            // SAFETY: there is room for the 8 numbers that are written; the store may be unaligned.
+            unsafe {
+                _mm512_storeu_si512(room.as_mut_ptr().cast(), _mm512_maskz_compress_epi64(set, numbers))
+            };
+            count += set.count_ones() as usize;
         }
         count
     }
@@ -490,13 +532,13 @@ mod tests {
         ) {
             let set = |(block, mask): (usize, &u64)| {
                 let mask = *mask;
-                (0..BLOCK).filter(move |bit| mask >> bit & 1 != 0).map(move |bit| (block * BLOCK + bit) as u32)
+                (0..BLOCK).filter(move |bit| mask >> bit & 1 != 0).map(move |bit| block * BLOCK + bit)
             };
-            let wanted: Vec<u32> = masks.iter().enumerate().flat_map(set).collect();
+            let wanted: Vec<usize> = masks.iter().enumerate().flat_map(set).collect();
             for &level in Level::all() {
-                let mut places = [0; SIFT_MAX * BLOCK];
-                let count = set_places(level, &masks, &mut places);
-                prop_assert_eq!(&places[..count], &wanted[..], "{:?}", level);
+                let mut places = SetPlaces::default();
+                places.set(level, &masks);
+                prop_assert_eq!(&places.iter().collect::<Vec<_>>(), &wanted, "{:?}", level);
             }
         }
 
@@ -507,7 +549,7 @@ mod tests {
         ) {
             let mut buckets = Buckets::default();
             for (bucket, gram) in &grams {
-                gram.iter().enumerate().for_each(|(at, &byte)| buckets.allow(*bucket, at, byte));
+                gram.iter().enumerate().for_each(|(at, &byte)| buckets.allow(*bucket, at, kind(byte)));
             }
             let blocks = (bytes.len() - (GRAM - 1)) / BLOCK;
             let mut plain = vec![0; blocks];

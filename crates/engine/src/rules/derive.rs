@@ -47,24 +47,49 @@ fn long_enough(set: &Required) -> bool {
 }
 
 /// How far behind the start of a match any of the given triggers stands, if the regex tells: every
-/// literal of some required set contains one of them.
+/// literal of some required set contains one of them, or else every branch of some part has one in its own place.
 pub fn lead_of(hir: &Hir, triggers: &[Literal]) -> Option<Lead> {
-    required(hir).iter().find_map(|set| {
-        let mut lead = Lead { min: usize::MAX, max: 0 };
-        for literal in &set.literals {
-            let offsets = triggers.iter().flat_map(|trigger| occurrences(&literal.bytes, &trigger.bytes));
-            let (mut min, mut max) = (usize::MAX, 0);
-            for offset in offsets {
-                min = min.min(offset);
-                max = max.max(offset);
-            }
-            if min == usize::MAX {
-                return None;
-            }
-            lead = Lead { min: lead.min.min(set.lead.min + min), max: lead.max.max(set.lead.max + max) };
+    required(hir).iter().find_map(|set| lead_in(set, triggers)).or_else(|| match hir.kind() {
+        HirKind::Capture(capture) => lead_of(&capture.sub, triggers),
+        HirKind::Repetition(repetition) if repetition.min > 0 => lead_of(&repetition.sub, triggers),
+        HirKind::Concat(parts) => {
+            let mut at = Lead { min: 0, max: 0 };
+            parts.iter().find_map(|part| {
+                let lead = lead_of(part, triggers).map(|lead| at.then(lead));
+                at = at.then(Lead::over(part));
+                lead
+            })
         }
-        (lead.min != usize::MAX).then_some(lead)
+        HirKind::Alternation(branches) => {
+            branches.iter().map(|branch| lead_of(branch, triggers)).reduce(|a, b| Some(a?.or(b?)))?
+        }
+        _ => None,
     })
+}
+
+/// The same for one set of literals.
+fn lead_in(set: &Required, triggers: &[Literal]) -> Option<Lead> {
+    let in_literal = |literal: &Literal| {
+        let offsets = triggers.iter().flat_map(|trigger| occurrences(&literal.bytes, &trigger.bytes));
+        offsets.map(|at| set.lead.then(Lead { min: at, max: at })).reduce(Lead::or)
+    };
+    set.literals.iter().map(in_literal).reduce(|a, b| Some(a?.or(b?)))?
+}
+
+impl Lead {
+    /// All bytes of a part.
+    fn over(part: &Hir) -> Lead {
+        let properties = part.properties();
+        Lead { min: properties.minimum_len().unwrap_or(0), max: properties.maximum_len().unwrap_or(0) }
+    }
+
+    fn then(self, next: Lead) -> Lead {
+        Lead { min: self.min + next.min, max: self.max + next.max }
+    }
+
+    fn or(self, other: Lead) -> Lead {
+        Lead { min: self.min.min(other.min), max: self.max.max(other.max) }
+    }
 }
 
 fn occurrences(text: &[u8], part: &[u8]) -> impl Iterator<Item = usize> {
@@ -83,10 +108,7 @@ pub fn lead_to(hir: &Hir, wanted: fn(u8) -> bool) -> Lead {
 
 /// The lead, and whether `hir` surely reaches such a byte at the end of it.
 fn lead_and_end(hir: &Hir, wanted: fn(u8) -> bool) -> (Lead, bool) {
-    let whole = || {
-        let properties = hir.properties();
-        Lead { min: properties.minimum_len().unwrap_or(0), max: properties.maximum_len().unwrap_or(0) }
-    };
+    let whole = || Lead::over(hir);
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => (Lead { min: 0, max: 0 }, false),
         HirKind::Literal(literal) => match literal.0.iter().position(|&byte| wanted(byte)) {
@@ -122,7 +144,7 @@ fn lead_and_end(hir: &Hir, wanted: fn(u8) -> bool) -> (Lead, bool) {
             let mut lead = Lead { min: 0, max: 0 };
             for part in parts {
                 let (next, reached) = lead_and_end(part, wanted);
-                lead = Lead { min: lead.min + next.min, max: lead.max + next.max };
+                lead = lead.then(next);
                 if reached {
                     return (lead, true);
                 }
@@ -134,7 +156,7 @@ fn lead_and_end(hir: &Hir, wanted: fn(u8) -> bool) -> (Lead, bool) {
             let mut all = true;
             for branch in branches {
                 let (next, reached) = lead_and_end(branch, wanted);
-                lead = Lead { min: lead.min.min(next.min), max: lead.max.max(next.max) };
+                lead = lead.or(next);
                 all &= reached;
             }
             // A branch that need not reach it may be followed by it, so its whole length counts.
@@ -222,16 +244,13 @@ fn required_of_concat(parts: &[Hir]) -> Vec<Required> {
                 flush(&mut run, &mut found);
                 match exact(part) {
                     Some(literals) => run = Some((literals, at)),
-                    None => found.extend(required(part).into_iter().map(|set| Required {
-                        lead: Lead { min: at.min + set.lead.min, max: at.max + set.lead.max },
-                        ..set
-                    })),
+                    None => found.extend(
+                        required(part).into_iter().map(|set| Required { lead: at.then(set.lead), ..set }),
+                    ),
                 }
             }
         }
-        let properties = part.properties();
-        at.min += properties.minimum_len().unwrap_or(0);
-        at.max += properties.maximum_len().unwrap_or(0);
+        at = at.then(Lead::over(part));
     }
     flush(&mut run, &mut found);
     found.retain(|set| set.literals.iter().all(|literal| !literal.bytes.is_empty()));
@@ -245,7 +264,7 @@ fn required_of_branches(branches: &[Hir]) -> Option<Required> {
         let sets = required(branch);
         let best = sets.into_iter().max_by_key(|set| (long_enough(set), set.rarity()))?;
         union.literals.extend(best.literals);
-        union.lead = Lead { min: union.lead.min.min(best.lead.min), max: union.lead.max.max(best.lead.max) };
+        union.lead = union.lead.or(best.lead);
     }
     tidy(&mut union.literals);
     (union.literals.len() <= SET_MAX).then_some(union)
@@ -415,5 +434,9 @@ mod tests {
         let lead = lead_of(&hir, &[literal("akia"), literal("asia")]).unwrap();
         assert_eq!((lead.min, lead.max), (0, 4));
         assert!(lead_of(&hir, &[literal("akia")]).is_none());
+        let hir = parse(r"[a-z]{1,2}(?:user[0-9]{0,9}_(?P<x>pass|word)|x?keys{2,9})=[a-z]{9}").unwrap().hir;
+        let lead = lead_of(&hir, &[literal("user"), literal("key")]).unwrap();
+        assert_eq!((lead.min, lead.max), (1, 3));
+        assert!(lead_of(&hir, &[literal("pass"), literal("key")]).is_none());
     }
 }

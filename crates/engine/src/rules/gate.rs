@@ -55,6 +55,11 @@ impl ByteSet {
         self.and(other) == self
     }
 
+    /// Whether no byte is in both.
+    pub fn is_apart_from(self, other: ByteSet) -> bool {
+        self.and(other).is_empty()
+    }
+
     fn is_empty(&self) -> bool {
         *self == ByteSet::EMPTY
     }

@@ -14,7 +14,7 @@ use super::provider;
 use super::search::Patterns;
 use super::toml_reader::{Fields, Problems};
 use super::{Context, Lead, Literal, Rule, Shape, Trigger, Validator};
-use crate::prefilter::{LONG_WORD_MIN, WORD_MAX};
+use crate::prefilter::{DIGITS_LEAST, LONG_WORD_MIN, SHORT_WORD_DIGITS_MIN, WORD_MAX};
 use crate::validators;
 use crate::{CONTEXT_MAX, MAX_MATCH_LEN};
 
@@ -27,11 +27,9 @@ const DEFAULT_BOOST: i64 = 20;
 /// Examples of each kind that a rule must have.
 const EXAMPLES_MIN: usize = 2;
 /// Digits that a digit shape may ask for, at least and at most: fewer are everywhere, more are no number.
-const SHAPE_MIN_RANGE: std::ops::RangeInclusive<i64> = 5..=32;
+const SHAPE_MIN_RANGE: std::ops::RangeInclusive<i64> = DIGITS_LEAST as i64..=32;
 /// Digits that a word with letters may ask for.
 const WORD_DIGITS_RANGE: std::ops::RangeInclusive<i64> = 0..=32;
-/// Digits that a word must ask for unless its length makes it rare.
-const SHORT_WORD_DIGITS_MIN: u8 = 4;
 /// Colons that a hexadecimal shape may ask for.
 const COLONS_RANGE: std::ops::RangeInclusive<i64> = 2..=16;
 
@@ -188,7 +186,7 @@ fn read_trigger(
     if let Some((shape, before)) = shape {
         let shape = with_word_len(shape, pattern);
         if let Shape::WordDigits { min, len } = shape
-            && min < SHORT_WORD_DIGITS_MIN
+            && usize::from(min) < SHORT_WORD_DIGITS_MIN
             && usize::from(len) < LONG_WORD_MIN
         {
             let reason = format!(

@@ -2,6 +2,7 @@
 //! are names, which stand in every other file with nothing behind them: whether there is such a run near is told in a
 //! few steps, and without it the regex is not asked, nor even compiled.
 
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use regex_syntax::hir::{Class, Hir, HirKind};
@@ -51,28 +52,57 @@ impl Run {
         self.len >= NEAR_RUN && self.bytes.is_within(*WORDS)
     }
 
-    /// Whether it is somewhere in `text`.
-    pub fn is_in(&self, text: &[u8]) -> bool {
+    /// Where it first begins in `text`.
+    fn find(&self, text: &[u8]) -> Option<usize> {
         let mut start = 0;
         // Bytes from `start` to before here are of the set.
         let mut known = 0;
         while let Some(candidate) = text.get(start..start + self.len) {
             let from = known.max(start) - start;
             match candidate[from..].iter().rposition(|&byte| !self.bytes.contains(byte)) {
-                None => return true,
+                None => return Some(start),
                 Some(last) => {
                     known = start + self.len;
                     start += from + last + 1;
                 }
             }
         }
-        false
+        None
     }
 
     fn then(mut self, next: &Run) -> Run {
         self.bytes.add(next.bytes);
         self.len += next.len;
         self
+    }
+}
+
+/// Asks for a run in windows of a text that follow each other, so that where they overlap the text is read once.
+pub struct InWindows<'r> {
+    run: &'r Run,
+    /// The run does not begin here,
+    without: Range<usize>,
+    /// and begins at the end of it.
+    begins: bool,
+}
+
+impl<'r> InWindows<'r> {
+    pub fn new(run: &'r Run) -> InWindows<'r> {
+        InWindows { run, without: 0..0, begins: false }
+    }
+
+    /// Whether the run is in a window of `bytes`. None begins before the last one did.
+    pub fn is_in(&mut self, bytes: &[u8], window: Range<usize>) -> bool {
+        if window.start > self.without.end {
+            (self.without, self.begins) = (window.start..window.start, false);
+        }
+        if !self.begins && self.without.end + self.run.len <= window.end {
+            let rest = &bytes[self.without.end..window.end];
+            let found = self.run.find(rest);
+            self.begins = found.is_some();
+            self.without.end += found.unwrap_or(rest.len() - self.run.len + 1);
+        }
+        self.begins && self.without.end + self.run.len <= window.end
     }
 }
 
@@ -211,7 +241,25 @@ mod tests {
         fn runs_are_found_wherever_they_are(text in "[ab.]{0,60}", len in 1usize..12) {
             let run = Run { bytes: ByteSet::of(|byte| byte != b'.'), len };
             let naive = text.as_bytes().windows(len).any(|window| !window.contains(&b'.'));
-            prop_assert_eq!(run.is_in(text.as_bytes()), naive);
+            prop_assert_eq!(run.find(text.as_bytes()).is_some(), naive);
+        }
+
+        #[test]
+        fn windows_that_overlap_are_told_apart(
+            text in "[ab.]{60}",
+            len in 1usize..12,
+            mut starts in proptest::collection::vec(0usize..60, 0..20),
+            width in 0usize..30,
+        ) {
+            let run = Run { bytes: ByteSet::of(|byte| byte != b'.'), len };
+            let mut windows = InWindows::new(&run);
+            starts.sort_unstable();
+            for start in starts {
+                // One may end before another that began sooner.
+                let window = start..(start + width - width.min(start % 3)).min(text.len());
+                let naive = run.find(&text.as_bytes()[window.clone()]).is_some();
+                prop_assert_eq!(windows.is_in(text.as_bytes(), window), naive);
+            }
         }
 
         #[test]
@@ -223,7 +271,7 @@ mod tests {
             if let Some(run) = Run::of(&hir) {
                 let regex = Regex::builder().build_from_hir(&hir).unwrap();
                 for found in regex.find_iter(&text) {
-                    prop_assert!(run.is_in(&text.as_bytes()[found.range()]), "{:?}", found);
+                    prop_assert!(run.find(&text.as_bytes()[found.range()]).is_some(), "{:?}", found);
                 }
             }
         }

@@ -2,10 +2,11 @@
 //!
 //! A rule's match for a trigger is, of the successive matches from the earliest start that the trigger
 //! allows, the first that contains it. That is a function of the bytes around the trigger alone, so it is
-//! the same in every chunk. Where triggers are dense their windows overlap; what the last search told is
-//! kept, so that the starts of a window are searched once, and more than one window at a time. That saves work
-//! and never changes an answer.
+//! the same in every chunk. Where triggers are dense their windows overlap; what searches told is kept as
+//! long as a window may reach it ([`Known`]), so that the starts of a window are searched once, and more than
+//! one window at a time. That saves work and never changes an answer.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -14,7 +15,9 @@ use regex_automata::util::primitives::NonMaxUsize;
 use regex_automata::{Anchored, Input};
 use regex_syntax::hir::{Hir, HirKind};
 
+use super::split::Split;
 use crate::prefilter::Hit;
+use crate::rules::run::InWindows;
 use crate::rules::{Rule, compile_hir};
 
 /// Bytes that the lazily built automaton of one rule may take per thread.
@@ -22,6 +25,8 @@ const REGEX_CACHE_BYTES: usize = 1024 * 1024;
 
 /// Starts beyond a window that are searched with it, at most.
 const AHEAD_MAX: usize = 64 * 1024;
+/// Starts of a match that are asked one by one rather than searched for.
+const STARTS_FEW: usize = 3;
 
 /// A confirmed value and the match it is part of; in order of values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -45,6 +50,7 @@ impl Found {
 pub struct RegexCaches {
     by_rule: Vec<Option<Box<RegexCache>>>,
     slots: Vec<Option<NonMaxUsize>>,
+    known: Known,
 }
 
 struct RegexCache {
@@ -66,21 +72,64 @@ pub struct Confirmer {
 
 struct Compiled {
     regex: Regex,
-    /// Every match is a value from its first byte to its last, so nobody need ask where the value is.
-    is_value: bool,
+    value: Value,
 }
 
-/// What the last search of a rule told.
-#[derive(Clone, Copy)]
-struct Known {
+/// Where the value is in a match of a regex.
+enum Value {
+    /// It is the match.
+    Whole,
+    Split(Split),
+    /// In the first of these groups that is not empty.
+    Groups(Range<usize>),
+}
+
+/// What the searches of one rule told: stretches of starts, in order and apart.
+#[derive(Default)]
+struct Known(VecDeque<Stretch>);
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Stretch {
     /// No match starts from here ...
     from: usize,
     /// ... to before here,
     to: usize,
     /// where this one starts, if there is one: its end.
     end: Option<usize>,
-    /// Starts beyond the window that were searched with it.
-    ahead: usize,
+}
+
+impl Known {
+    /// Forgets what lies wholly before `from`, but for the last: no window reaches it any more.
+    fn forget_before(&mut self, from: usize) {
+        while self.0.len() > 1 && self.0[0].to < from {
+            self.0.pop_front();
+        }
+    }
+
+    /// The stretch that tells of `from`, or that ends just before it.
+    fn at(&self, from: usize) -> Option<Stretch> {
+        let next = self.0.partition_point(|stretch| stretch.from <= from);
+        let stretch = *self.0.get(next.checked_sub(1)?)?;
+        (from <= stretch.to).then_some(stretch)
+    }
+
+    /// Where the last stretch ends, if no match starts there.
+    fn open_end(&self) -> Option<usize> {
+        self.0.back().filter(|last| last.end.is_none()).map(|last| last.to)
+    }
+
+    /// Adds a stretch, as one with those that it touches: they tell of the same matches.
+    fn add(&mut self, mut stretch: Stretch) {
+        let first = self.0.partition_point(|known| known.to < stretch.from);
+        while let Some(known) = self.0.get(first).copied().filter(|known| known.from <= stretch.to) {
+            stretch.from = stretch.from.min(known.from);
+            if (known.to, known.end) > (stretch.to, stretch.end) {
+                (stretch.to, stretch.end) = (known.to, known.end);
+            }
+            self.0.remove(first);
+        }
+        self.0.insert(first, stretch);
+    }
 }
 
 impl Confirmer {
@@ -98,42 +147,48 @@ impl Confirmer {
         caches: &mut RegexCaches,
         found: &mut Vec<Found>,
     ) {
-        let mut hits = hits.iter().filter(|hit| may_match(rule, bytes, hit)).peekable();
+        // What every match of the rule contains must be where one with the trigger may be.
+        let mut run = rule.run.as_ref().map(InWindows::new);
+        let mut may_match =
+            |hit: &&Hit| run.as_mut().is_none_or(|run| run.is_in(bytes, window(rule, bytes, hit)));
+        let mut hits = hits.iter().filter(&mut may_match).peekable();
         if hits.peek().is_none() {
             return;
         }
-        let Compiled { regex, is_value } = self.regexes[index as usize].get_or_init(|| compile(rule));
+        let Compiled { regex, value } = self.regexes[index as usize].get_or_init(|| compile(rule));
         if caches.by_rule.is_empty() {
             caches.by_rule.resize_with(self.regexes.len(), || None);
         }
-        let RegexCaches { by_rule, slots } = caches;
+        let RegexCaches { by_rule, slots, known } = caches;
+        known.0.clear();
         let fresh = || Box::new(RegexCache { cache: regex.create_cache(), window_bytes: 0 });
         let RegexCache { cache, window_bytes } = &mut **by_rule[index as usize].get_or_insert_with(fresh);
-        let groups = if *is_value { 0..0 } else { rule.value_groups.clone() };
-        let mut search = Search { regex, cache, rule, groups, bytes, window_bytes, slots, known: None };
+        let mut search = Search { regex, cache, rule, value, bytes, window_bytes, slots, known, ahead: 0 };
         // Where the trigger tells the start of a match, nothing is searched for.
         let is_placed = rule.lead.min == rule.lead.max;
+        let mut last = None;
         for hit in hits {
             let matched = if is_placed {
                 search.match_at(hit)
             } else {
-                search.match_for(hit).map(|(start, end)| ((start, end), search.value(start, end)))
+                // A match may have many triggers.
+                let matched = search.match_for(hit).filter(|span| last != Some(*span));
+                last = matched.or(last);
+                matched.map(|(start, end)| ((start, end), search.value(start, end)))
             };
             let Some(((match_start, match_end), (start, end))) = matched else { continue };
-            let value = Found { start, end, rule: index, match_start, match_end };
-            if end > start && found.last() != Some(&value) {
-                found.push(value);
+            if end > start {
+                found.push(Found { start, end, rule: index, match_start, match_end });
             }
         }
     }
 }
 
-/// Whether what every match of the rule contains is where one with this trigger may be.
-fn may_match(rule: &Rule, bytes: &[u8], hit: &Hit) -> bool {
-    let Some(run) = &rule.run else { return true };
+/// Where a match with this trigger may be.
+fn window(rule: &Rule, bytes: &[u8], hit: &Hit) -> Range<usize> {
     let from = hit.at.saturating_sub(rule.lead.max);
     let end = (hit.at.saturating_sub(rule.lead.min) + rule.max_len).min(bytes.len());
-    run.is_in(&bytes[from.min(end)..end])
+    from.min(end)..end
 }
 
 fn compile(rule: &Rule) -> Compiled {
@@ -149,8 +204,15 @@ fn compile(rule: &Rule) -> Compiled {
         .configure(config)
         .build_from_hir(&hir)
         .expect("a loaded rule's regex parses, and its size is bounded when it is loaded");
-    let groups = &rule.value_groups;
-    Compiled { regex, is_value: groups.is_empty() || (groups.len() == 1 && is_all(&hir, groups.start)) }
+    let groups = rule.value_groups.clone();
+    let one = groups.clone().next().filter(|_| groups.len() == 1);
+    let split = || one.and_then(|group| Split::of(&hir, group));
+    let value = match split() {
+        _ if groups.is_empty() || one.is_some_and(|group| is_all(&hir, group)) => Value::Whole,
+        Some(split) => Value::Split(split),
+        None => Value::Groups(groups),
+    };
+    Compiled { regex, value }
 }
 
 /// Whether the group holds all bytes of every match.
@@ -169,12 +231,13 @@ struct Search<'s> {
     regex: &'s Regex,
     cache: &'s mut meta::Cache,
     rule: &'s Rule,
-    /// Those that the value is in; none if it is the match.
-    groups: Range<usize>,
+    value: &'s Value,
     bytes: &'s [u8],
     window_bytes: &'s mut u64,
     slots: &'s mut Vec<Option<NonMaxUsize>>,
-    known: Option<Known>,
+    known: &'s mut Known,
+    /// Starts beyond the window that were searched with it the last time.
+    ahead: usize,
 }
 
 /// From where to where.
@@ -186,7 +249,7 @@ impl Search<'_> {
         let start = hit.at.checked_sub(self.rule.lead.min)?;
         let end = (start + self.rule.max_len).min(self.bytes.len());
         *self.window_bytes += (end - start) as u64;
-        let found = self.search_groups(start, end)?;
+        let found = self.search_at(start, end)?;
         (found.0.1 >= hit.at + hit.len as usize).then_some(found)
     }
 
@@ -195,6 +258,7 @@ impl Search<'_> {
         let last = hit.at.checked_sub(lead.min)?;
         let needed = hit.at + hit.len as usize;
         let mut from = hit.at.saturating_sub(lead.max);
+        self.known.forget_before(from);
         while from <= last {
             let (start, end) = self.first(from, last)?;
             if end >= needed {
@@ -208,9 +272,7 @@ impl Search<'_> {
     /// The leftmost match that starts from `from` to `last`.
     fn first(&mut self, from: usize, last: usize) -> Option<Span> {
         let mut search_from = from;
-        if let Some(known) = self.known
-            && (known.from..=known.to).contains(&from)
-        {
+        if let Some(known) = self.known.at(from) {
             match known.end {
                 Some(end) => return (known.to <= last).then_some((known.to, end)),
                 None => search_from = known.to,
@@ -219,20 +281,18 @@ impl Search<'_> {
         if search_from > last {
             return None;
         }
-        let (known_from, ahead) = match self.known {
-            // Triggers are dense: the next windows are searched along with this one, ever more of them.
-            Some(known) if search_from != from => (known.from, (2 * known.ahead).clamp(1, AHEAD_MAX)),
-            // As dense, with gaps between windows that are shorter than what is read behind each.
-            Some(known) if known.end.is_none() && from <= known.to + self.rule.max_len => {
-                (from, (2 * known.ahead).clamp(1, AHEAD_MAX))
-            }
-            _ => (from, 0),
-        };
+        // Where triggers are dense, the next windows are searched along with this one, ever more of them; also if gaps
+        // between windows are shorter than what is read behind each.
+        let is_dense = search_from != from
+            || self.known.open_end().is_some_and(|end| (end..=end + self.rule.max_len).contains(&from));
+        let ahead = if is_dense { (2 * self.ahead).clamp(1, AHEAD_MAX) } else { 0 };
         let far = last + ahead;
         let found = self.run(search_from, far).filter(|&(start, _)| start <= far);
-        self.known = Some(match found {
-            Some((start, end)) => Known { from: known_from, to: start, end: Some(end), ahead },
-            None => Known { from: known_from, to: far + 1, end: None, ahead: ahead.max(self.rule.max_len) },
+        self.ahead = if found.is_some() { ahead } else { ahead.max(self.rule.max_len) };
+        self.known.add(Stretch {
+            from: search_from,
+            to: found.map_or(far + 1, |(start, _)| start),
+            end: found.map(|(_, end)| end),
         });
         found.filter(|&(start, _)| start <= last)
     }
@@ -242,31 +302,49 @@ impl Search<'_> {
     fn run(&mut self, from: usize, last: usize) -> Option<Span> {
         let end = (last + self.rule.max_len).min(self.bytes.len());
         *self.window_bytes += (end - from) as u64;
+        if last - from < STARTS_FEW {
+            // Most texts have none, and are left at the first bytes.
+            return (from..=last).find_map(|start| Some((start, self.end_at(start, end)?)));
+        }
         let input = Input::new(self.bytes).span(from..end);
         let found = self.regex.search_with(self.cache, &input)?;
         Some((found.start(), found.end()))
     }
 
+    /// Where the match that starts at `start` ends, at `room` or before.
+    fn end_at(&mut self, start: usize, room: usize) -> Option<usize> {
+        let input = Input::new(self.bytes).span(start..room).anchored(Anchored::Yes);
+        Some(self.regex.search_half_with(self.cache, &input)?.offset())
+    }
+
     /// The span of the value in the match `start..end`.
     fn value(&mut self, start: usize, end: usize) -> Span {
-        if self.groups.is_empty() {
-            return (start, end);
+        match self.value {
+            Value::Whole => (start, end),
+            Value::Split(split) => {
+                let value = split.value(self.bytes, start..end);
+                (value.start, value.end)
+            }
+            Value::Groups(_) => {
+                let room = (start + self.rule.max_len).min(self.bytes.len());
+                self.search_at(start, room).map_or((start, end), |(_, value)| value)
+            }
         }
-        let room = (start + self.rule.max_len).min(self.bytes.len());
-        self.search_groups(start, room).map_or((start, end), |(_, value)| value)
     }
 
     /// The match that starts at `start` and ends at `room` or before, and its value.
-    fn search_groups(&mut self, start: usize, room: usize) -> Option<(Span, Span)> {
-        let mut groups = self.groups.clone();
-        self.slots.clear();
-        self.slots.resize(2 * groups.end.max(1), None);
+    fn search_at(&mut self, start: usize, room: usize) -> Option<(Span, Span)> {
+        let Value::Groups(groups) = self.value else {
+            let end = self.end_at(start, room)?;
+            return Some(((start, end), self.value(start, end)));
+        };
         let input = Input::new(self.bytes).span(start..room).anchored(Anchored::Yes);
+        self.slots.clear();
+        self.slots.resize(2 * groups.end, None);
         self.regex.search_slots_with(self.cache, &input, self.slots)?;
         let span = |group: usize| Some((self.slots[2 * group]?.get(), self.slots[2 * group + 1]?.get()));
         let whole = span(0)?;
-        let first = groups.start;
-        let filled = groups.find_map(|group| span(group).filter(|(from, to)| from < to));
-        Some((whole, filled.or_else(|| span(first)).unwrap_or(whole)))
+        let filled = groups.clone().find_map(|group| span(group).filter(|(from, to)| from < to));
+        Some((whole, filled.or_else(|| span(groups.start)).unwrap_or(whole)))
     }
 }

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use domesday_model::Score;
 
-use super::Match;
+use super::{Chunk, Match, Scanner, Scratch, Silent};
 use crate::scoring::Evidences;
 
 /// A match, and what became of it.
@@ -47,6 +47,20 @@ impl Explained {
         };
         let verdict = refusal.map_or(Verdict::BelowFloor, |validator| Verdict::Refused { validator });
         Explained { found, verdict }
+    }
+}
+
+impl Scanner {
+    /// What became of everything that a rule's regex matched, in order of the spans: what a scan without a floor
+    /// finds, and what it drops on the way and why.
+    pub fn explain(&self, chunk: &Chunk<'_>, scratch: &mut Scratch) -> Vec<Explained> {
+        let accept = self.begin(chunk, scratch);
+        let (mut found, mut dropped) = (Vec::new(), Vec::new());
+        self.match_path(chunk, &accept, &mut found);
+        found.append(&mut self.matches(chunk, &accept, 0, &Silent::default(), scratch, &mut dropped));
+        let mut all = all(dropped, found);
+        all.retain(|told| accept.contains(&told.found.span.start));
+        all
     }
 }
 

@@ -1,7 +1,12 @@
 //! The hits of a segment, rule by rule: counted and put in their places rather than sorted, because there are many
 //! of them in every text.
 
-use crate::prefilter::Hit;
+use std::ops::Range;
+
+use super::explain::Watch;
+use super::{Chunk, Scanner, Scratch, Silent};
+use crate::prefilter::{DECODE, Hit};
+use crate::scoring::PathKind;
 
 /// Working memory, as much as the hits of a segment and the rules take.
 #[derive(Default)]
@@ -47,6 +52,57 @@ impl HitGroups {
             each(group);
             start = end;
         }
+    }
+}
+
+impl Scanner {
+    /// Adds what the triggers in `scratch.hits` lead to, to `scratch.found`, and what may be decoded to
+    /// `scratch.encoded`. Whether that is all: where hits are dense, what would be dropped later for want of a context
+    /// word may be missing.
+    pub(super) fn confirm_hits<W: Watch>(
+        &self,
+        chunk: &Chunk<'_>,
+        segment: &Range<usize>,
+        silent: &Silent,
+        scratch: &mut Scratch,
+    ) -> bool {
+        let bytes = chunk.bytes;
+        let Scratch { hits, groups, caches, dense, found, encoded, .. } = scratch;
+        let needs_word = |rule: u32| self.needs_word.get(rule as usize).is_some_and(|needs| *needs);
+        let words = (dense.begin(segment, hits, needs_word) && !W::ALL).then(|| self.words());
+        groups.for_each(self.rules.rules().len(), hits, |hits| {
+            let index = hits[0].rule;
+            if index == DECODE {
+                encoded.extend(hits.iter().map(|hit| hit.at));
+                return;
+            }
+            if silent.has(index) {
+                return;
+            }
+            let rule = &self.rules.rules()[index as usize];
+            if !rule.path.is_empty() && !rule.path.is_match(chunk.path) {
+                return;
+            }
+            let hits = match words {
+                Some(words) => dense.with_words(words, (rule, index), bytes, segment, hits),
+                None => hits,
+            };
+            self.confirmer.confirm(rule, index, bytes, hits, caches, found);
+        });
+        words.is_none()
+    }
+
+    /// The trigger pass alone, for measuring: adds how many hits of each rule the chunk has, and at the end of what may
+    /// be decoded.
+    pub fn count_hits(&self, chunk: &Chunk<'_>, scratch: &mut Scratch, counts: &mut Vec<u64>) {
+        let (bytes, prefilter) = (chunk.bytes, self.prefilter(PathKind::of(chunk.path)));
+        counts.resize(self.rules.rules().len() + 1, 0);
+        self.for_each_segment(bytes, &(0..bytes.len()), |segment| {
+            scratch.hits.clear();
+            prefilter.find(bytes, segment, &mut scratch.buffers, &mut scratch.hits);
+            let last = counts.len() - 1;
+            scratch.hits.iter().for_each(|hit| counts[last.min(hit.rule as usize)] += 1);
+        });
     }
 }
 

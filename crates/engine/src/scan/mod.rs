@@ -2,6 +2,7 @@
 //! Only this module knows the order of these steps. It must not remember anything from one chunk to the
 //! next: what a match is depends on the bytes near it alone.
 
+mod akin;
 mod cell;
 mod confirm;
 mod dense;
@@ -9,18 +10,18 @@ mod explain;
 mod hits;
 mod repeats;
 mod resolve;
+mod split;
 
-use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use domesday_model::Score;
 
 use crate::decode::{self, Layer};
-use crate::prefilter::{Buffers, DECODE, Hit, Prefilter, SEGMENT_ALIGN};
+use crate::prefilter::{Buffers, Hit, Prefilter, SEGMENT_ALIGN};
 use crate::rules::allow::{Covered, LINE_LOOK, Seen};
 use crate::rules::{Rule, RuleSet};
-use crate::scoring::{self, Evidence, Evidences, Memo, PathKind, Unmarked, Weight, WordIndex};
+use crate::scoring::{self, Evidence, Evidences, Facts, Memos, PathKind, Unmarked, Weight, WordIndex};
 use crate::{LOOKAHEAD, LOOKBEHIND, MARGIN, MAX_MATCH_LEN};
 use confirm::{Confirmer, RegexCaches};
 use dense::Dense;
@@ -29,12 +30,13 @@ use hits::HitGroups;
 use repeats::Piece;
 use resolve::Kind;
 
+pub use akin::{Stretch, Traces};
 pub use cell::Silent;
 pub use explain::{Explained, Verdict};
 
 /// Bytes of a chunk whose triggers are gathered before they are confirmed, so that the hits of a hostile
 /// chunk stay few.
-const SEGMENT: usize = 256 * 1024;
+const SEGMENT: usize = 64 * 1024;
 
 const _: () = assert!(SEGMENT.is_multiple_of(SEGMENT_ALIGN));
 const _: () = assert!(decode::ENCODED_MAX + decode::NAME_MAX + MAX_MATCH_LEN <= LOOKBEHIND);
@@ -107,9 +109,12 @@ pub struct Scratch {
     groups: HitGroups,
     dense: Dense,
     found: Vec<confirm::Found>,
-    /// By rule: the context words near the last value.
-    memos: HashMap<u32, Memo>,
+    /// Where something may be decoded.
+    encoded: Vec<usize>,
+    memos: Memos,
     judged: Vec<Match>,
+    /// The matches of all pieces of a chunk so far.
+    accepted: Vec<Match>,
 }
 
 impl Scratch {
@@ -145,6 +150,7 @@ pub struct Scanner {
     words: OnceLock<WordIndex>,
     /// Rules that are about the path of an object alone.
     path_rules: Vec<u32>,
+    leaves_traces: bool,
 }
 
 /// What is specific displaces others whether or not it is reported itself.
@@ -180,6 +186,7 @@ impl Scanner {
                 .filter(|(_, rule)| rule.is_of_path_only())
                 .map(|(i, _)| i)
                 .collect(),
+            leaves_traces: akin::leave_traces(rules.rules()),
             rules,
             floor,
         }
@@ -231,7 +238,7 @@ impl Scanner {
             return;
         }
         self.match_path(chunk, &accept, out);
-        let mut all = Vec::new();
+        let mut all = std::mem::take(&mut scratch.accepted);
         for piece in repeats::pieces(chunk.bytes, &accept) {
             match piece {
                 Piece::Searched(range) => {
@@ -240,23 +247,13 @@ impl Scanner {
                         found.score >= self.floor && !found.allowed && range.contains(&found.span.start)
                     });
                     all.append(&mut matches);
+                    scratch.judged = matches;
                 }
                 Piece::Repeated { range, period } => repeats::copy(&mut all, &range, period),
             }
         }
         out.append(&mut all);
-    }
-
-    /// What became of everything that a rule's regex matched, in order of the spans: what a scan without a floor
-    /// finds, and what it drops on the way and why.
-    pub fn explain(&self, chunk: &Chunk<'_>, scratch: &mut Scratch) -> Vec<Explained> {
-        let accept = self.begin(chunk, scratch);
-        let (mut found, mut dropped) = (Vec::new(), Vec::new());
-        self.match_path(chunk, &accept, &mut found);
-        found.append(&mut self.matches(chunk, &accept, 0, &Silent::default(), scratch, &mut dropped));
-        let mut all = explain::all(dropped, found);
-        all.retain(|told| accept.contains(&told.found.span.start));
-        all
+        scratch.accepted = all;
     }
 
     /// Readies the scratch; what is accepted.
@@ -297,41 +294,34 @@ impl Scanner {
         let bytes = chunk.bytes;
         let path = PathKind::of(chunk.path);
         let prefilter = self.prefilter(path);
-        let mut encoded = Vec::new();
         scratch.found.clear();
+        scratch.encoded.clear();
         self.for_each_segment(bytes, accept, |segment| {
-            let Scratch { buffers, hits, groups, caches, dense, found, .. } = scratch;
-            hits.clear();
-            prefilter.find(bytes, segment.clone(), buffers, hits);
-            let needs_word = |rule: u32| self.needs_word.get(rule as usize).is_some_and(|needs| *needs);
-            let words = (dense.begin(&segment, hits, needs_word) && !W::ALL).then(|| self.words());
-            groups.for_each(self.rules.rules().len(), hits, |hits| {
-                let index = hits[0].rule;
-                if index == DECODE {
-                    encoded.extend(hits.iter().map(|hit| hit.at));
-                    return;
-                }
-                if silent.has(index) {
-                    return;
-                }
-                let rule = &self.rules.rules()[index as usize];
-                if !rule.path.is_empty() && !rule.path.is_match(chunk.path) {
-                    return;
-                }
-                let hits = match words {
-                    Some(words) => dense.with_words(words, (rule, index), bytes, &segment, hits),
-                    None => hits,
-                };
-                self.confirmer.confirm(rule, index, bytes, hits, caches, found);
-            });
+            scratch.hits.clear();
+            prefilter.find(bytes, segment.clone(), &mut scratch.buffers, &mut scratch.hits);
+            self.confirm_hits::<W>(chunk, &segment, silent, scratch);
         });
-        scratch.found.sort_unstable();
+        // Those of each rule are in order already, which this sort makes use of.
+        scratch.found.sort();
+        self.conclude(chunk, path, accept, depth, scratch, watch)
+    }
+
+    /// The matches among what was found, which is in order, and in what may be decoded.
+    fn conclude<W: Watch>(
+        &self,
+        chunk: &Chunk<'_>,
+        path: PathKind,
+        accept: &Range<usize>,
+        depth: usize,
+        scratch: &mut Scratch,
+        watch: &mut W,
+    ) -> Vec<Match> {
         scratch.found.dedup_by(confirm::Found::same_value);
         self.judge(chunk, path, accept, scratch, watch);
         let mut matches = std::mem::take(&mut scratch.judged);
         if depth < decode::DEPTH_MAX {
             let mut decoded = Vec::new();
-            for layer in decode::layers(bytes, &encoded) {
+            for layer in decode::layers(chunk.bytes, &std::mem::take(&mut scratch.encoded)) {
                 self.look_into(chunk, &layer, depth, scratch, watch, &mut decoded);
             }
             // What was found as it stands there is not told again, unless the decoded text says more for it.
@@ -389,19 +379,6 @@ impl Scanner {
         }
     }
 
-    /// The trigger pass alone, for measuring: adds how many hits of each rule the chunk has, and at the end of what may
-    /// be decoded.
-    pub fn count_hits(&self, chunk: &Chunk<'_>, scratch: &mut Scratch, counts: &mut Vec<u64>) {
-        let (bytes, prefilter) = (chunk.bytes, self.prefilter(PathKind::of(chunk.path)));
-        counts.resize(self.rules.rules().len() + 1, 0);
-        self.for_each_segment(bytes, &(0..bytes.len()), |segment| {
-            scratch.hits.clear();
-            prefilter.find(bytes, segment, &mut scratch.buffers, &mut scratch.hits);
-            let last = counts.len() - 1;
-            scratch.hits.iter().for_each(|hit| counts[last.min(hit.rule as usize)] += 1);
-        });
-    }
-
     /// The pieces of `bytes` in which triggers can matter to what is accepted.
     fn for_each_segment(&self, bytes: &[u8], accept: &Range<usize>, mut each: impl FnMut(Range<usize>)) {
         let mut start = accept.start.saturating_sub(LOOKBEHIND) / SEGMENT_ALIGN * SEGMENT_ALIGN;
@@ -424,14 +401,14 @@ impl Scanner {
     ) {
         let near = accept.start.saturating_sub(MAX_MATCH_LEN)..accept.end + MAX_MATCH_LEN;
         scratch.judged.clear();
-        scratch.memos.clear();
-        let mut unmarked = Unmarked::default();
+        scratch.memos.begin(self.rules.rules().len());
+        let (mut unmarked, mut facts) = (Unmarked::default(), Facts::default());
         for found in scratch.found.iter().filter(|found| near.contains(&found.start)) {
             let rule = &self.rules.rules()[found.rule as usize];
             let span = found.start..found.end;
             let floor = if W::ALL { Score(0) } else { self.judging_floor() };
-            let memo = scratch.memos.entry(found.rule).or_default();
-            let judged = scoring::judge(rule, chunk.bytes, span.clone(), path, floor, memo);
+            let memo = scratch.memos.of(found.rule);
+            let judged = scoring::judge(rule, chunk.bytes, span.clone(), path, floor, memo, &mut facts);
             let Some((score, reasons)) = judged else {
                 let refusal = || scoring::refusal(rule, &chunk.bytes[span.clone()]);
                 watch.dropped(|| Explained::without_score(found.rule, span.clone(), refusal()));

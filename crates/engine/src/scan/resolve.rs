@@ -53,52 +53,102 @@ const PARTLY_MAX: usize = 256;
 
 const _: () = assert!(2 * PARTLY_MAX <= crate::MAX_MATCH_LEN);
 
+/// What makes a match the better one.
+type Rank = (Kind, Score, usize, Reverse<(u32, usize)>);
+
 /// Leaves what stays, in order of spans; `dropped` is told what goes, and for which other.
 pub fn resolve(
     matches: &mut Vec<Match>,
     kind: impl Fn(u32) -> Kind,
     mut dropped: impl FnMut(&Match, &Match),
 ) {
-    if matches.len() < 2 {
+    if matches.is_sorted_by(|a, b| a.span.end <= b.span.start) {
         return;
     }
-    matches.sort_by_key(|found| (found.span.start, Reverse(found.span.end), found.rule));
+    sort(matches);
     let rank = |found: &Match| {
         let proven = if found.reasons.has_proof() { Kind::Secret } else { Kind::Other };
         let kind = if found.score >= SPECIFIC_MIN { kind(found.rule).max(proven) } else { Kind::Other };
         (kind, found.score, found.span.len(), Reverse((found.rule, found.span.start)))
     };
-    let all = &matches[..];
-    let better = |i: usize| move |&other: &usize| rank(&all[other]) > rank(&all[i]);
-    let best = |&a: &usize, &b: &usize| rank(&all[a]).cmp(&rank(&all[b]));
+    drop_displaced(matches, rank, by_held_or_overlapping, &mut dropped);
+    drop_displaced(matches, rank, by_holding, &mut dropped);
+}
+
+/// By where they begin, the longest first.
+fn sort(matches: &mut [Match]) {
+    let key = |found: &Match| (found.span.start, Reverse(found.span.end), found.rule);
+    if matches.is_sorted_by_key(|found| found.span.start) {
+        // As they come from one text: only those that begin together may have to change places.
+        matches.chunk_by_mut(|a, b| a.span.start == b.span.start).for_each(|group| group.sort_by_key(key));
+    } else {
+        matches.sort_by_key(key);
+    }
+}
+
+/// For each match, the better one that lies within it or overlaps it in part.
+fn by_held_or_overlapping(all: &[Match], ranks: &[Rank]) -> Vec<Option<usize>> {
+    let better = |i: usize| move |other: &usize| ranks[*other] > ranks[i];
+    let best = |a: &usize, b: &usize| ranks[*a].cmp(&ranks[*b]);
     let held: Vec<_> = (0..all.len()).map(|i| held(all, i).filter(better(i)).max_by(best)).collect();
     let is_beaten = |i: usize| held[i].is_some() || partly(all, i).any(|other| better(i)(&other));
     let beaten: Vec<bool> = (0..all.len()).map(is_beaten).collect();
     // What is beaten itself beats nothing by overlapping it in part: of three in a row the last would go for nothing.
     let overlapped = |i| partly(all, i).filter(better(i)).filter(|&other| !beaten[other]).max_by(best);
-    let displaced = (0..all.len()).map(|i| held[i].or_else(|| overlapped(i))).collect();
-    drop_displaced(matches, displaced, &mut dropped);
-
-    let all = &matches[..];
-    let mut reach = Reach::default();
-    let mut holder = |i| reach.advance(all, i).into_iter().find(|&outer| rank(&all[outer]) > rank(&all[i]));
-    let displaced = (0..all.len()).map(&mut holder).collect();
-    drop_displaced(matches, displaced, &mut dropped);
+    (0..all.len()).map(|i| held[i].or_else(|| overlapped(i))).collect()
 }
 
-/// Drops each match that has another in its place.
+/// For each match, the first better one that it lies within.
+fn by_holding(all: &[Match], ranks: &[Rank]) -> Vec<Option<usize>> {
+    // The matches before the current one that may still hold it.
+    let mut open: Vec<usize> = Vec::new();
+    let mut holder = |i: usize| {
+        let span = &all[i].span;
+        open.retain(|&before| all[before].span.end > span.start);
+        let holds = |before: &usize| all[*before].span.end >= span.end && ranks[*before] > ranks[i];
+        let holder = open.iter().copied().find(holds);
+        open.push(i);
+        holder
+    };
+    (0..all.len()).map(&mut holder).collect()
+}
+
+/// Drops each match that has another in its place, which is told for those that overlap each other at a time: most
+/// overlap none.
 fn drop_displaced(
     matches: &mut Vec<Match>,
-    displaced: Vec<Option<usize>>,
+    rank: impl Fn(&Match) -> Rank,
+    displaced_in: impl Fn(&[Match], &[Rank]) -> Vec<Option<usize>>,
     dropped: &mut impl FnMut(&Match, &Match),
 ) {
-    for (found, by) in matches.iter().zip(&displaced) {
-        if let Some(by) = by {
-            dropped(found, &matches[*by]);
+    let mut is_displaced = vec![false; matches.len()];
+    let mut start = 0;
+    while start < matches.len() {
+        let group = &matches[start..][..overlapping(&matches[start..])];
+        if group.len() > 1 {
+            let ranks: Vec<Rank> = group.iter().map(&rank).collect();
+            for (i, by) in displaced_in(group, &ranks).into_iter().enumerate() {
+                if let Some(by) = by {
+                    dropped(&group[i], &group[by]);
+                    is_displaced[start + i] = true;
+                }
+            }
         }
+        start += group.len();
     }
-    let mut displaced = displaced.into_iter();
-    matches.retain(|_| displaced.next().flatten().is_none());
+    let mut is_displaced = is_displaced.into_iter();
+    matches.retain(|_| is_displaced.next() != Some(true));
+}
+
+/// How many of the first matches overlap each other, one with the next of them.
+fn overlapping(matches: &[Match]) -> usize {
+    let mut end = 0;
+    let goes_on = |(i, found): &(usize, &Match)| {
+        let goes_on = *i == 0 || found.span.start < end;
+        end = end.max(found.span.end);
+        goes_on
+    };
+    matches.iter().enumerate().take_while(goes_on).count()
 }
 
 /// The matches that lie within match `i`, or are of the same span.
@@ -130,21 +180,4 @@ fn partly(matches: &[Match], i: usize) -> impl Iterator<Item = usize> {
         .filter(move |&next| matches[next].span.start > start && matches[next].span.end > end);
     let candidates = is_short(&matches[i]).then(|| before.chain(after));
     candidates.into_iter().flatten().filter(move |&other| is_short(&matches[other]))
-}
-
-/// The matches before the current one that may still hold it.
-#[derive(Default)]
-struct Reach {
-    open: Vec<usize>,
-}
-
-impl Reach {
-    /// Those that hold match `i` within; called for each match in order.
-    fn advance(&mut self, matches: &[Match], i: usize) -> Vec<usize> {
-        let span = matches[i].span.clone();
-        self.open.retain(|&open| matches[open].span.end > span.start);
-        let holders = self.open.iter().copied().filter(|&open| matches[open].span.end >= span.end).collect();
-        self.open.push(i);
-        holders
-    }
 }

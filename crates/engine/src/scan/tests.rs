@@ -54,6 +54,55 @@ fn values_are_found_at_either_end_and_next_to_each_other() {
     check(&[CARD], "no 4111-1111-1111-1111 and 4111111111111112", &[("card", "4111-1111-1111-1111")]);
 }
 
+/// Rules whose windows reach far before their triggers, with and without a place for these; and whose values are told by
+/// their bytes or by groups.
+const WIDE: [(&str, &str); 4] = [
+    ("free", "regex = '[ab]{1,3}x[a-z ]{0,12}key=(?P<value>[a-z]{1,6})(?:;|\\b)'\ntriggers = ['key', 'abx']"),
+    ("quoted", "regex = '[a-z]{0,8}key[\"=]{1,2}(?P<value>[^\"=]{1,9})\"?\"='"),
+    ("assigned", "regex = '(?m)^[a ]{0,6}key ?[:=] ?(?P<value>[a-z=]{2,8})(?:[ ;]|$)'"),
+    ("groups", "regex = 'key=?(?P<value>[ab=]{1,4})[a-z]{1,5}'"),
+];
+
+/// Where the regex itself says that the value of a match is.
+fn by_group(rule: &Rule, bytes: &[u8], span: Range<usize>) -> Range<usize> {
+    use regex_automata::{Anchored, Input, meta::Regex};
+    let regex = Regex::builder().build_from_hir(&crate::rules::compile_hir(rule)).unwrap();
+    let mut groups = regex.create_captures();
+    regex.captures(Input::new(bytes).span(span.start..bytes.len()).anchored(Anchored::Yes), &mut groups);
+    assert_eq!(groups.get_match().unwrap().range(), span);
+    groups.get_group(rule.value_groups.start).unwrap().range()
+}
+
+proptest! {
+    /// What is kept from one trigger to the next saves work and never changes an answer.
+    #[test]
+    fn triggers_together_give_what_each_gives_alone(text in "(?:key|[abx]|[=;: \"\n]){0,60}") {
+        static SCANNER: LazyLock<Scanner> = LazyLock::new(|| scanner(&WIDE));
+        let (bytes, mut hits, mut caches) = (text.as_bytes(), Vec::new(), RegexCaches::default());
+        let prefilter = SCANNER.prefilter(PathKind::default());
+        prefilter.find(bytes, 0..bytes.len(), &mut Buffers::default(), &mut hits);
+        hits.retain(|hit| hit.rule != crate::prefilter::DECODE);
+        hits.sort();
+        for hits in hits.chunk_by(|a, b| a.rule == b.rule) {
+            let (index, rule) = (hits[0].rule, &SCANNER.rules.rules()[hits[0].rule as usize]);
+            let (mut together, mut alone) = (Vec::new(), Vec::new());
+            SCANNER.confirmer.confirm(rule, index, bytes, hits, &mut caches, &mut together);
+            for hit in hits.chunks(1) {
+                SCANNER.confirmer.confirm(rule, index, bytes, hit, &mut caches, &mut alone);
+            }
+            for found in [&mut together, &mut alone] {
+                found.sort();
+                found.dedup();
+            }
+            prop_assert_eq!(&together, &alone, "{}", rule.id);
+            for found in together {
+                let value = by_group(rule, bytes, found.match_start..found.match_end);
+                prop_assert_eq!(found.start..found.end, value, "{}", rule.id);
+            }
+        }
+    }
+}
+
 #[test]
 fn a_match_within_the_window_of_another_trigger_is_not_lost() {
     let rule = ("pass", r"regex = '[a-z]{0,12}secret[a-z]{0,4} ?= ?(?P<value>[a-z0-9]{6})\b'");

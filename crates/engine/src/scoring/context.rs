@@ -21,9 +21,9 @@ fn reach(bytes: &[u8], span: &Range<usize>, context: &Context) -> [Range<usize>;
 /// The first of the rule's words that stands wholly within reach before or after the value.
 pub fn find(bytes: &[u8], span: Range<usize>, context: &Context) -> Option<Arc<str>> {
     let [before, after] = reach(bytes, &span, context);
-    context.words.chunks(TOGETHER).zip(context.starts.of(&context.words)).find_map(|(words, starts)| {
-        let [a, b] = [&before, &after]
-            .map(|range| first_within(bytes, range.clone(), words, starts, context.anywhere));
+    context.words.chunks(TOGETHER).zip(context.starts.of(&context.words)).find_map(|(words, heads)| {
+        let [a, b] =
+            [&before, &after].map(|range| first_within(bytes, range.clone(), words, heads, context.anywhere));
         a.into_iter().chain(b).min().map(|word| words[word].clone())
     })
 }
@@ -31,6 +31,8 @@ pub fn find(bytes: &[u8], span: Range<usize>, context: &Context) -> Option<Arc<s
 /// The words of one rule near the last value, so that where values are dense the text between them is read once.
 #[derive(Default)]
 pub struct Memo {
+    /// Whether it was asked for since the text began.
+    is_used: bool,
     /// Where the last value began.
     last: Option<usize>,
     /// To before here all words are known that begin within reach of the last value.
@@ -72,13 +74,40 @@ impl Memo {
     }
 }
 
+/// The memos of all rules for one text.
+#[derive(Default)]
+pub struct Memos {
+    by_rule: Vec<Memo>,
+    /// The rules that were asked for.
+    used: Vec<u32>,
+}
+
+impl Memos {
+    /// Begins another text; `rules` is how many there are.
+    pub fn begin(&mut self, rules: usize) {
+        self.by_rule.resize_with(rules, Memo::default);
+        for rule in self.used.drain(..) {
+            let memo = &mut self.by_rule[rule as usize];
+            (memo.last, memo.is_used) = (None, false);
+        }
+    }
+
+    pub fn of(&mut self, rule: u32) -> &mut Memo {
+        let memo = &mut self.by_rule[rule as usize];
+        if !std::mem::replace(&mut memo.is_used, true) {
+            self.used.push(rule);
+        }
+        memo
+    }
+}
+
 /// Tells the end and the number of each word that stands at `at`.
 fn words_at(bytes: &[u8], at: usize, context: &Context, mut each: impl FnMut(usize, usize)) {
     if !context.anywhere && at > 0 && goes_on(bytes[at - 1], bytes[at]) {
         return;
     }
-    for (starts, first) in context.starts.of(&context.words).iter().zip((0..).step_by(TOGETHER)) {
-        let mut may = starts[usize::from(bytes[at])];
+    for (heads, first) in context.starts.of(&context.words).iter().zip((0..).step_by(TOGETHER)) {
+        let mut may = heads.at(bytes, at);
         while may != 0 {
             let number = first + may.trailing_zeros() as usize;
             may &= may - 1;
@@ -92,13 +121,13 @@ fn words_at(bytes: &[u8], at: usize, context: &Context, mut each: impl FnMut(usi
     }
 }
 
-/// For each byte, which of a context's words it may start; by [`TOGETHER`] words.
+/// Which of a context's words may start with which bytes; by [`TOGETHER`] words.
 #[derive(Clone, Default, Debug)]
-pub struct Starts(OnceLock<Vec<[u64; 256]>>);
+pub struct Starts(OnceLock<Vec<Heads>>);
 
 impl Starts {
-    fn of(&self, words: &[Arc<str>]) -> &[[u64; 256]] {
-        self.0.get_or_init(|| words.chunks(TOGETHER).map(starts).collect())
+    fn of(&self, words: &[Arc<str>]) -> &[Heads] {
+        self.0.get_or_init(|| words.chunks(TOGETHER).map(Heads::of).collect())
     }
 }
 
@@ -111,22 +140,30 @@ impl PartialEq for Starts {
 
 impl Eq for Starts {}
 
-/// For each byte, which of the words it may start.
-fn starts(words: &[Arc<str>]) -> [u64; 256] {
-    let mut starts = [0; 256];
-    for (number, word) in words.iter().enumerate() {
-        let mut add = |byte: u8| starts[usize::from(byte)] |= 1u64 << number;
-        match word.chars().next() {
-            Some(' ') => (0..=u8::MAX).filter(|&byte| same(byte, b' ')).for_each(add),
-            Some(first) => [first, capital(first)].map(first_byte).into_iter().for_each(&mut add),
-            None => {}
-        }
-    }
-    starts
+/// For each byte, which of some words may have it first, and which second.
+#[derive(Clone, Debug)]
+struct Heads {
+    first: [u64; 256],
+    second: [u64; 256],
 }
 
-fn first_byte(character: char) -> u8 {
-    character.encode_utf8(&mut [0; 4]).as_bytes()[0]
+impl Heads {
+    fn of(words: &[Arc<str>]) -> Heads {
+        let mut heads = Heads { first: [0; 256], second: [0; 256] };
+        for (number, word) in words.iter().enumerate() {
+            for [first, second] in super::nearby::heads(word).into_iter().map(u16::to_be_bytes) {
+                heads.first[usize::from(first)] |= 1 << number;
+                heads.second[usize::from(second)] |= 1 << number;
+            }
+        }
+        heads
+    }
+
+    /// The words that may start at `at`.
+    fn at(&self, bytes: &[u8], at: usize) -> u64 {
+        let next = bytes.get(at + 1).copied().unwrap_or(0);
+        self.first[usize::from(bytes[at])] & self.second[usize::from(next)]
+    }
 }
 
 /// The capital of a letter, where it is one character.
@@ -143,13 +180,13 @@ fn first_within(
     bytes: &[u8],
     range: Range<usize>,
     words: &[Arc<str>],
-    starts: &[u64; 256],
+    heads: &Heads,
     anywhere: bool,
 ) -> Option<usize> {
     let mut wanted = u64::MAX;
     let mut first = None;
     for at in range.clone() {
-        let mut may = starts[usize::from(bytes[at])] & wanted;
+        let mut may = heads.at(bytes, at) & wanted;
         if may != 0 && !anywhere && at > 0 && goes_on(bytes[at - 1], bytes[at]) {
             continue;
         }

@@ -1,6 +1,10 @@
 //! Secrets that everybody knows from documentation and local set-ups: sample keys of manuals, keys of emulators.
 //! They are kept as hashes, so that this file is no finding of its own.
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
+
 /// First bytes of the BLAKE3 hash of each value.
 const KNOWN: &[[u8; 8]] = &[
     // Stripe's manual.
@@ -28,11 +32,12 @@ const KNOWN: &[[u8; 8]] = &[
 
 /// Parts of sample tokens that are signed anew in every text: the claims of the one that explains JSON Web
 /// Tokens everywhere.
-const KNOWN_PARTS: &[&str] = &["eyJzdWIiOiIxMjM0NTY3ODkwIiwibmFtZSI6IkpvaG4gRG9l"];
+static KNOWN_PARTS: LazyLock<[Finder<'static>; 1]> =
+    LazyLock::new(|| ["eyJzdWIiOiIxMjM0NTY3ODkwIiwibmFtZSI6IkpvaG4gRG9l"].map(Finder::new));
 
 /// Whether the value is a well-known sample.
 pub fn is_documented(value: &[u8]) -> bool {
     let hash = blake3::hash(value);
     KNOWN.iter().any(|known| hash.as_bytes().starts_with(known))
-        || KNOWN_PARTS.iter().any(|part| memchr::memmem::find(value, part.as_bytes()).is_some())
+        || KNOWN_PARTS.iter().any(|part| value.len() >= part.needle().len() && part.find(value).is_some())
 }

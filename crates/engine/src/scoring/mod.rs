@@ -3,6 +3,7 @@
 
 mod context;
 mod documented;
+mod facts;
 mod ignore;
 mod name;
 mod nearby;
@@ -18,7 +19,8 @@ use domesday_model::{Category, Score};
 use crate::rules::{Context, Rule, Validator};
 use crate::validators::Verdict;
 
-pub use context::{Memo, Starts, is_unspaced};
+pub use context::{Memo, Memos, Starts, is_unspaced};
+pub use facts::Facts;
 pub use ignore::{IGNORE_LOOK, Unmarked, is_ignored};
 pub use nearby::{Nearby, WordIndex};
 pub use path::PathKind;
@@ -184,21 +186,24 @@ fn highest_in(rule: &Rule, path: PathKind) -> Score {
 }
 
 /// The score of the value at `span` and why, or `None` if a validator refuses it or it is below `floor`. The memo is of
-/// the rule and the text, and values are judged in order.
-pub fn judge(
-    rule: &Rule,
+/// the rule and the text, the facts are of the text, and values are judged in order.
+pub fn judge<'r>(
+    rule: &'r Rule,
     bytes: &[u8],
     span: Range<usize>,
     path: PathKind,
     floor: Score,
     memo: &mut Memo,
+    facts: &mut Facts<'r>,
 ) -> Option<(Score, Evidences)> {
     let value = &bytes[span.clone()];
+    facts.begin(&span);
     let mut reasons = Evidences::default();
     let mut score = i32::from(rule.score.0);
     let mut cap = i32::from(highest_in(rule, path).0);
+    let floor = i32::from(floor.0);
     for validator in &rule.validators {
-        match verdict(validator, value) {
+        match verdict(validator, value, rule.category, facts) {
             // A made-up secret is still shown to whoever asks for doubtful ones.
             Verdict::Fail if rule.category == Category::Secret && validator.tells_made_up() => {
                 cap = PLACEHOLDER_CAP;
@@ -217,13 +222,15 @@ pub fn judge(
             Verdict::Proof(reason) => score += add_proof(Evidence::Proof(reason), &mut reasons),
             Verdict::Read(words) => score += add_proof(Evidence::Read(words), &mut reasons),
         }
+        if cap < floor {
+            return None;
+        }
     }
     let random = |validator: &Validator| matches!(validator, Validator::Entropy { .. });
     if cap != PLACEHOLDER_CAP && rule.validators.iter().any(random) {
         score += ENTROPY_BOOST;
         reasons.add(Evidence::HighEntropy, ENTROPY_BOOST);
     }
-    let floor = i32::from(floor.0);
     let boost = rule.context.as_ref().map_or(0, |context| i32::from(context.boost));
     if (score + boost).min(cap) < floor {
         return None;
@@ -245,7 +252,7 @@ pub fn judge(
     if score.min(cap) < floor {
         return None;
     }
-    if rule.category == Category::Secret && (cap == PLACEHOLDER_CAP || value::is_placeholder(value)) {
+    if rule.category == Category::Secret && (cap == PLACEHOLDER_CAP || facts.is_placeholder(value)) {
         cap = cap.min(PLACEHOLDER_CAP);
         reasons.push(Evidence::Placeholder, Weight::Caps(PLACEHOLDER_CAP));
     }
@@ -256,7 +263,7 @@ pub fn judge(
             Weight::Caps(PLACEHOLDER_CAP),
         );
     }
-    if rule.category == Category::Secret && documented::is_documented(value) {
+    if rule.category == Category::Secret && facts.is_documented(value) {
         cap = cap.min(PLACEHOLDER_CAP);
         reasons.push(Evidence::Doubt("a well-known sample of documentation"), Weight::Caps(PLACEHOLDER_CAP));
     }
@@ -289,7 +296,7 @@ pub fn judge(
 pub fn refusal(rule: &Rule, value: &[u8]) -> Option<usize> {
     rule.validators.iter().position(|validator| {
         let capped = rule.category == Category::Secret && validator.tells_made_up();
-        !capped && matches!(verdict(validator, value), Verdict::Fail)
+        !capped && matches!(verdict(validator, value, rule.category, &mut Facts::default()), Verdict::Fail)
     })
 }
 
@@ -300,14 +307,18 @@ fn add_proof(proof: Evidence, reasons: &mut Evidences) -> i32 {
     boost
 }
 
-fn verdict(validator: &Validator, value: &[u8]) -> Verdict {
+fn verdict<'r>(validator: &'r Validator, value: &[u8], category: Category, facts: &mut Facts<'r>) -> Verdict {
     let pass_if = |passed| if passed { Verdict::Pass } else { Verdict::Fail };
     match validator {
+        // Rules of secrets have checks in common; those of numbers each have their own.
+        Validator::Named { name, check } if category == Category::Secret => {
+            facts.verdict(value, name, *check)
+        }
         Validator::Named { check, .. } => check(value),
-        Validator::Entropy { min } => pass_if(value::entropy(value) >= *min),
-        Validator::Stopwords { words, everyday: true } => pass_if(!value::is_stopped(value, words)),
-        Validator::Stopwords { .. } => pass_if(!value::is_field_name(value) && !value::is_placeholder(value)),
-        Validator::Distinct { min } => pass_if(value::distinct(value) >= *min),
+        Validator::Entropy { min } => pass_if(facts.entropy(value) >= *min),
+        Validator::Stopwords { words, everyday: true } => pass_if(!facts.is_stopped(value, words)),
+        Validator::Stopwords { .. } => pass_if(!value::is_field_name(value) && !facts.is_placeholder(value)),
+        Validator::Distinct { min } => pass_if(facts.distinct(value) >= *min),
     }
 }
 

@@ -1,13 +1,15 @@
 //! What the name that a value is assigned to says of it: some names hold the word for a secret and still are of
 //! something public, or of something that is said to be made up.
 
+use crate::parts::Parts;
+
 /// Bytes between a name and its value, at most: quotes, spaces, a sign of assignment.
 const BETWEEN_MAX: usize = 24;
 /// Bytes of a name, at most.
 const NAME_MAX: usize = 64;
 
 /// Parts of names, in small letters without the signs between words.
-const PUBLIC: &[&str] = &[
+static PUBLIC: Parts = Parts::new(&[
     "publickey",
     "pubkey",
     "pagetoken",
@@ -28,7 +30,7 @@ const PUBLIC: &[&str] = &[
     "mock",
     "placeholder",
     "sample",
-];
+]);
 
 /// Whether the name before the value at `start` is one of those.
 pub fn is_public(bytes: &[u8], start: usize) -> bool {
@@ -37,9 +39,11 @@ pub fn is_public(bytes: &[u8], start: usize) -> bool {
     let before = &before[..before.len() - between];
     let name = before.iter().rev().take(NAME_MAX).take_while(|byte| in_name(**byte)).count();
     let name = &before[before.len() - name..];
-    let letters: Vec<u8> =
-        name.iter().filter(|byte| byte.is_ascii_alphanumeric()).map(u8::to_ascii_lowercase).collect();
-    PUBLIC.iter().any(|part| letters.windows(part.len()).any(|window| window == part.as_bytes()))
+    let (mut letters, mut len) = ([0; NAME_MAX], 0);
+    for byte in name.iter().filter(|byte| byte.is_ascii_alphanumeric()) {
+        (letters[len], len) = (byte.to_ascii_lowercase(), len + 1);
+    }
+    PUBLIC.is_in(&letters[..len])
 }
 
 fn in_name(byte: u8) -> bool {

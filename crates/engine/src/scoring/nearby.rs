@@ -81,7 +81,7 @@ impl WordIndex {
 }
 
 /// The pairs of bytes that a word may begin with, where it stands in a text.
-fn heads(word: &str) -> Vec<u16> {
+pub(super) fn heads(word: &str) -> Vec<u16> {
     let mut characters = word.chars();
     let firsts = characters.next().map_or(Vec::new(), variants);
     let seconds = match characters.next() {

@@ -1,7 +1,9 @@
 //! What the path of an object tells of its findings: whether it is one of tests and samples, or of source code.
 
+use crate::parts::Parts;
+
 /// Parts of paths of tests, samples and fixtures.
-const SAMPLES: &[&str] = &[
+static SAMPLES: Parts = Parts::in_any_case(&[
     "test",
     "tests",
     "__tests__",
@@ -22,11 +24,12 @@ const SAMPLES: &[&str] = &[
     "mock",
     "mocks",
     "__mocks__",
-];
+]);
 
 /// Words of the name of a single file of tests or samples, set off by `.`, `_` or `-`: `app_test.go`, `.env.sample`.
-const SAMPLE_WORDS: &[&str] =
-    &["test", "tests", "spec", "example", "sample", "template", "dist", "mock", "fixture"];
+static SAMPLE_WORDS: Parts = Parts::in_any_case(&[
+    "test", "tests", "spec", "example", "sample", "template", "dist", "mock", "fixture",
+]);
 
 /// Ends of names of programs and of what is written about them, in order.
 const CODE: &[&str] = &[
@@ -39,10 +42,10 @@ const CODE: &[&str] = &[
 ];
 
 /// Folders of documentation.
-const CODE_FOLDERS: &[&str] = &["doc", "docs", "documentation", "man"];
+static CODE_FOLDERS: Parts = Parts::in_any_case(&["doc", "docs", "documentation", "man"]);
 
 /// Names of files of a source tree.
-const CODE_NAMES: &[&str] = &[
+static CODE_NAMES: Parts = Parts::in_any_case(&[
     "authors",
     "changelog",
     "changes",
@@ -68,7 +71,7 @@ const CODE_NAMES: &[&str] = &[
     "readme",
     "thanks",
     "todo",
-];
+]);
 
 /// What kind of object a path names.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -82,8 +85,6 @@ pub struct PathKind {
 impl PathKind {
     pub fn of(path: &[u8]) -> PathKind {
         let mut parts = path.split(|&byte| byte == b'/' || byte == b'\\');
-        let is_one_of =
-            |part: &[u8], names: &[&str]| names.iter().any(|name| part.eq_ignore_ascii_case(name.as_bytes()));
         let name = parts.clone().next_back().unwrap_or_default();
         let ending = name.iter().rposition(|&byte| byte == b'.').map(|dot| &name[dot + 1..]);
         let is_code = |ending: &[u8]| {
@@ -91,12 +92,11 @@ impl PathKind {
             CODE.binary_search_by(|known| known.bytes().cmp(ending.clone())).is_ok()
         };
         let code = ending.is_some_and(is_code)
-            || is_one_of(name, CODE_NAMES)
+            || CODE_NAMES.has(name)
             || name.ends_with(b"defconfig")
-            || parts.clone().any(|part| is_one_of(part, CODE_FOLDERS));
+            || parts.clone().any(|part| CODE_FOLDERS.has(part));
         let mut words = name.split(|byte| b"._-".contains(byte));
-        let sample =
-            parts.any(|part| is_one_of(part, SAMPLES)) || words.any(|word| is_one_of(word, SAMPLE_WORDS));
+        let sample = parts.any(|part| SAMPLES.has(part)) || words.any(|word| SAMPLE_WORDS.has(word));
         PathKind { sample, code }
     }
 }

@@ -29,8 +29,15 @@ fn check(extra: &str, text: &str, expected: Option<(u8, &str)>) {
     let start = text.find('[').unwrap();
     let bytes = text.replace(['[', ']'], "");
     let span = start..text.find(']').unwrap() - 1;
-    let judged =
-        judge(&rule(extra), bytes.as_bytes(), span, PathKind::default(), Score(0), &mut Memo::default());
+    let judged = judge(
+        &rule(extra),
+        bytes.as_bytes(),
+        span,
+        PathKind::default(),
+        Score(0),
+        &mut Memo::default(),
+        &mut Facts::default(),
+    );
     let judged = judged.map(|(score, reasons)| (score.0, told(&reasons)));
     assert_eq!(judged, expected.map(|(score, reasons)| (score, reasons.to_owned())), "{text}");
 }
@@ -50,6 +57,7 @@ fn reasons_say_what_they_weigh() {
             PathKind::of(path.as_bytes()),
             Score(0),
             &mut Memo::default(),
+            &mut Facts::default(),
         )
         .unwrap();
         (score.0, reasons.to_string())
@@ -170,7 +178,9 @@ fn passwords_for_hosts_of_documentation_lose() {
 #[test]
 fn sample_files_lose_a_little() {
     let sample = PathKind { sample: true, code: true };
-    let (score, reasons) = judge(&rule(""), b"k3v9q", 0..5, sample, Score(0), &mut Memo::default()).unwrap();
+    let (score, reasons) =
+        judge(&rule(""), b"k3v9q", 0..5, sample, Score(0), &mut Memo::default(), &mut Facts::default())
+            .unwrap();
     assert_eq!((score.0, told(&reasons).as_str()), (50, "in a test or sample file"));
 }
 
@@ -178,8 +188,15 @@ fn sample_files_lose_a_little() {
 fn what_is_everywhere_in_source_code_stays_low_there() {
     let judged = |path: &str, floor: u8| {
         let rule = rule("low_in_code = true");
-        let judged =
-            judge(&rule, b"k3v9q", 0..5, PathKind::of(path.as_bytes()), Score(floor), &mut Memo::default());
+        let judged = judge(
+            &rule,
+            b"k3v9q",
+            0..5,
+            PathKind::of(path.as_bytes()),
+            Score(floor),
+            &mut Memo::default(),
+            &mut Facts::default(),
+        );
         judged.map(|(score, reasons)| (score.0, told(&reasons)))
     };
     assert_eq!(judged("a.c", 0), Some((40, "in source code".to_owned())));

@@ -1,5 +1,6 @@
 //! What a value looks like by itself: random, made up, or made of everyday words.
 
+use crate::parts::Parts;
 use crate::validators::is_sentence;
 
 /// Parts of values that documentation and templates use in place of a secret.
@@ -176,64 +177,75 @@ pub(super) const STOPWORDS: &[&str] = &[
 
 /// Those that begin with a letter, whatever its case: they are in order.
 fn stopwords(first: u8) -> &'static [&'static str] {
-    let first = first.to_ascii_lowercase();
-    let from = STOPWORDS.partition_point(|word| word.as_bytes()[0] < first);
-    let len = STOPWORDS[from..].partition_point(|word| word.as_bytes()[0] == first);
-    &STOPWORDS[from..from + len]
+    /// By letter, where its words begin, and at the end how many there are.
+    static FROM: [usize; 27] = letters(STOPWORDS);
+    let letter = usize::from(first.to_ascii_lowercase().wrapping_sub(b'a'));
+    if letter < 26 { &STOPWORDS[FROM[letter]..FROM[letter + 1]] } else { &[] }
+}
+
+/// How many of the words, which are in order, begin with a letter before each.
+const fn letters(words: &[&str]) -> [usize; 27] {
+    let mut from = [0; 27];
+    let mut number = 0;
+    while number < words.len() {
+        let letter = (words[number].as_bytes()[0] - b'a') as usize;
+        let mut after = letter + 1;
+        while after < from.len() {
+            from[after] += 1;
+            after += 1;
+        }
+        number += 1;
+    }
+    from
 }
 
 /// Digits that a part of a value may have and still be only a numbering of words.
 const NUMBERING_MAX: usize = 3;
+
+/// Which bytes there are, as bits.
+fn seen(value: &[u8]) -> [u64; 4] {
+    let mut seen = [0; 4];
+    value.iter().for_each(|&byte| seen[usize::from(byte >> 6)] |= 1u64 << (byte & 63));
+    seen
+}
 
 /// Shannon entropy in bits per byte.
 pub fn entropy(value: &[u8]) -> f64 {
     let mut counts = [0u32; 256];
     value.iter().for_each(|&byte| counts[usize::from(byte)] += 1);
     let len = value.len() as f64;
-    let share = |&count: &u32| {
-        let share = f64::from(count) / len;
-        -share * share.log2()
-    };
-    counts.iter().filter(|&&count| count > 0).map(share).sum()
+    // Most bytes come as often as others: their share is told once.
+    let mut known = [None; ENTROPY_KNOWN];
+    let mut sum = 0.0;
+    for (part, mut bits) in seen(value).into_iter().enumerate() {
+        while bits != 0 {
+            let count = counts[64 * part + bits.trailing_zeros() as usize];
+            bits &= bits - 1;
+            let share = || {
+                let share = f64::from(count) / len;
+                -share * share.log2()
+            };
+            sum += match known.get_mut(count as usize) {
+                Some(known) => *known.get_or_insert_with(share),
+                None => share(),
+            };
+        }
+    }
+    sum
 }
+
+/// Counts of a byte for which the share in an entropy is kept.
+const ENTROPY_KNOWN: usize = 8;
 
 /// How many different bytes.
 pub fn distinct(value: &[u8]) -> usize {
-    let mut seen = [false; 256];
-    value.iter().for_each(|&byte| seen[usize::from(byte)] = true);
-    seen.iter().filter(|&&seen| seen).count()
+    seen(value).iter().map(|bits| bits.count_ones() as usize).sum()
 }
 
 /// Whether a template's words or fillers stand in place of a secret.
 pub fn is_placeholder(value: &[u8]) -> bool {
-    static STARTS: [u32; 256] = starts(PLACEHOLDERS);
-    let is_at = |at: usize, part: &[u8]| {
-        value.get(at..at + part.len()).is_some_and(|text| text.eq_ignore_ascii_case(part))
-    };
-    value.iter().enumerate().any(|(at, byte)| {
-        let mut may = STARTS[usize::from(*byte)];
-        while may != 0 {
-            if is_at(at, PLACEHOLDERS[may.trailing_zeros() as usize].as_bytes()) {
-                return true;
-            }
-            may &= may - 1;
-        }
-        false
-    })
-}
-
-/// For each byte, which of the parts begin with it in either case, as bits.
-const fn starts(parts: &[&str]) -> [u32; 256] {
-    assert!(parts.len() <= u32::BITS as usize);
-    let mut starts = [0; 256];
-    let mut number = 0;
-    while number < parts.len() {
-        let first = parts[number].as_bytes()[0];
-        starts[first.to_ascii_lowercase() as usize] |= 1 << number;
-        starts[first.to_ascii_uppercase() as usize] |= 1 << number;
-        number += 1;
-    }
-    starts
+    static PARTS: Parts = Parts::in_any_case(PLACEHOLDERS);
+    PARTS.is_in(value)
 }
 
 /// What a field is called, rather than what is in it.
@@ -275,25 +287,38 @@ const FIELD_NAMES: &[&str] = &[
     "foobar",
 ];
 
+/// Letters of the longest of these, at least.
+const FIELD_NAME_MAX: usize = 16;
+
 /// Whether a field's name, or a word for nothing, stands in place of a secret. Words that people do choose, such as
 /// `secret` or `admin`, are not among them.
 pub fn is_field_name(value: &[u8]) -> bool {
-    let letters = || value.iter().filter(|byte| !b"_- ".contains(byte)).map(u8::to_ascii_lowercase);
-    FIELD_NAMES.iter().any(|name| letters().eq(name.bytes()))
+    static NAMES: Parts = Parts::in_any_case(FIELD_NAMES);
+    let mut letters = [0; FIELD_NAME_MAX];
+    let mut len = 0;
+    for &byte in value.iter().filter(|byte| !b"_- ".contains(byte)) {
+        let Some(letter) = letters.get_mut(len) else { return false };
+        (*letter, len) = (byte, len + 1);
+    }
+    NAMES.has(&letters[..len])
 }
 
 /// Letters or digits in a row that each follow the one before, as typed examples have: `abcdefg`, `1234567`.
 const COUNTING_MIN: usize = 7;
 
 pub fn counts(value: &[u8]) -> bool {
-    let follows = |a: &u8, b: &u8| a.is_ascii_alphanumeric() && (*b == *a + 1 || (*a == b'9' && *b == b'0'));
-    value.chunk_by(follows).any(|run| run.len() >= COUNTING_MIN)
+    let follows = |a: u8, b: u8| a.is_ascii_alphanumeric() && (b == a + 1 || (a == b'9' && b == b'0'));
+    let mut run = 1;
+    value.windows(2).any(|pair| {
+        run = if follows(pair[0], pair[1]) { run + 1 } else { 1 };
+        run >= COUNTING_MIN
+    })
 }
 
-/// Whether the value is a placeholder, is one of `words`, or consists of everyday words alone. A stop word
-/// inside a longer word, or beside something else, stops nothing.
-pub fn is_stopped(value: &[u8], words: &[String]) -> bool {
-    if is_placeholder(value) || words.iter().any(|word| value.eq_ignore_ascii_case(word.as_bytes())) {
+/// Whether the value is one of `words`, or consists of everyday words alone. A stop word inside a longer word, or
+/// beside something else, stops nothing.
+pub fn is_everyday(value: &[u8], words: &[String]) -> bool {
+    if words.iter().any(|word| value.eq_ignore_ascii_case(word.as_bytes())) {
         return true;
     }
     let is_stopword = |part: &[u8]| {
@@ -334,7 +359,9 @@ fn is_joined(value: &[u8]) -> bool {
         b'4' => b'a',
         other => other,
     };
-    let text: Vec<u8> = value.iter().map(plain).collect();
+    let mut buffer = [0; JOINED_MAX];
+    let text = &mut buffer[..value.len()];
+    text.iter_mut().zip(value).for_each(|(plainly, byte)| *plainly = plain(byte));
     // Bit `n`: the first `n` bytes are words.
     let mut reached = 1u64;
     for at in (0..text.len()).filter(|at| text[*at].is_ascii()) {

@@ -4,6 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::text::{digits, number, uniform};
 use super::{Table, Verdict};
+use crate::parts::Parts;
 
 pub(super) const TABLE: Table = &[
     ("ipv4", |v| match parse::<Ipv4Addr>(v).filter(|ip| ipv4_of_a_host(*ip)) {
@@ -48,11 +49,14 @@ fn ipv6_of_a_host(ip: Ipv6Addr) -> bool {
 
 /// Twelve hexadecimal digits that are neither broadcast nor empty nor a counting example.
 fn mac(value: &[u8]) -> bool {
-    let hex: Vec<u8> = value.iter().copied().filter(u8::is_ascii_hexdigit).collect();
-    let nibbles: Vec<u8> = hex.iter().filter_map(|&b| char::from(b).to_digit(16)).map(|n| n as u8).collect();
+    let (mut nibbles, mut len) = ([0; 12], 0);
+    for nibble in value.iter().filter_map(|&byte| char::from(byte).to_digit(16)) {
+        let Some(place) = nibbles.get_mut(len) else { return false };
+        (*place, len) = (nibble as u8, len + 1);
+    }
     let counting = nibbles.windows(2).all(|pair| pair[1] == (pair[0] + 1) % 16);
-    let paired = hex.chunks_exact(2).all(|pair| pair[0] == pair[1]);
-    hex.len() == 12 && !uniform(&nibbles) && !counting && !paired && nibbles[2..] != [0; 10]
+    let paired = nibbles.chunks_exact(2).all(|pair| pair[0] == pair[1]);
+    len == nibbles.len() && !uniform(&nibbles) && !counting && !paired && nibbles[2..] != [0; 10]
 }
 
 /// A subscriber: a country code of mobile networks (2 to 7), then network and subscriber.
@@ -68,7 +72,7 @@ const DOMAIN_MAX: usize = 253;
 const LABEL_MAX: usize = 63;
 
 /// Ends of names that follow an `@` without being a domain: retina images, packages, reserved names.
-const NOT_TOP_LEVEL: &[&str] = &[
+static NOT_TOP_LEVEL: Parts = Parts::in_any_case(&[
     "png",
     "jpg",
     "jpeg",
@@ -104,37 +108,37 @@ const NOT_TOP_LEVEL: &[&str] = &[
     "test",
     "internal",
     "lan",
-];
+]);
 
 /// Domains reserved for documents.
 const RESERVED_DOMAINS: &[&str] = &["example.com", "example.org", "example.net", "domain.com", "email.com"];
 
 fn email(value: &[u8]) -> Verdict {
-    let Ok(text) = std::str::from_utf8(value) else { return Verdict::Fail };
-    let lower = text.to_ascii_lowercase();
-    let Some((local, domain)) = lower.rsplit_once('@') else { return Verdict::Fail };
+    let at = memchr::memrchr(b'@', value).filter(|_| std::str::from_utf8(value).is_ok());
+    let Some(at) = at else { return Verdict::Fail };
+    let (local, domain) = (&value[..at], &value[at + 1..]);
     let local_ok = (1..=LOCAL_PART_MAX).contains(&local.len())
-        && !local.starts_with('.')
-        && !local.ends_with('.')
-        && !local.contains("..")
+        && local.split(|&byte| byte == b'.').all(|part| !part.is_empty())
         // `git@host` is a way to clone, not a mailbox.
-        && local != "git";
-    let label = |label: &str| {
-        (1..=LABEL_MAX).contains(&label.len()) && !label.starts_with('-') && !label.ends_with('-')
+        && !local.eq_ignore_ascii_case(b"git");
+    let label = |label: &[u8]| {
+        (1..=LABEL_MAX).contains(&label.len()) && !label.starts_with(b"-") && !label.ends_with(b"-")
     };
-    let top = domain.rsplit('.').next().unwrap_or_default();
-    let top_ok = (2..=24).contains(&top.len()) && top.bytes().all(|b| b.is_ascii_lowercase());
-    let reserved = RESERVED_DOMAINS
-        .iter()
-        .any(|known| domain.strip_suffix(known).is_some_and(|rest| rest.is_empty() || rest.ends_with('.')));
+    let top = memchr::memrchr(b'.', domain).map_or(&[][..], |dot| &domain[dot + 1..]);
+    let top_ok = (2..=24).contains(&top.len()) && top.iter().all(u8::is_ascii_alphabetic);
     let address = local_ok
         && domain.len() <= DOMAIN_MAX
-        && domain.contains('.')
-        && domain.split('.').all(label)
+        && domain.split(|&byte| byte == b'.').all(label)
         && top_ok
-        && !NOT_TOP_LEVEL.contains(&top);
+        && !NOT_TOP_LEVEL.has(top);
     if !address {
         return Verdict::Fail;
     }
+    let reserved = RESERVED_DOMAINS.iter().any(|known| {
+        let rest = domain.len().checked_sub(known.len()).map(|len| domain.split_at(len));
+        rest.is_some_and(|(rest, end)| {
+            end.eq_ignore_ascii_case(known.as_bytes()) && (rest.is_empty() || rest.ends_with(b"."))
+        })
+    });
     Verdict::doubt_unless(!reserved, "domain set aside for documents")
 }

@@ -4,8 +4,8 @@
 //! surely is not is refused here (dates, addresses, counting), and rules ask for a word near it.
 
 use super::dates;
-use super::phone_plans::{PLANS, has};
-use super::text::{Symbols, digits, number, sequential, uniform};
+use super::phone_plans::{CODE_MAX, has};
+use super::text::{Symbols, digits, digits_among, number, sequential, uniform};
 use super::{Table, Verdict};
 
 pub(super) const TABLE: Table = &[
@@ -17,9 +17,6 @@ pub(super) const TABLE: Table = &[
 /// Why a number with a country code is taken for one.
 const PLAN: &str = "number of its country's plan";
 
-/// Country codes have at most so many digits.
-const CODE_MAX: usize = 3;
-
 /// The number without the extension that may follow it (`x12`, `ext. 12`, `#12`).
 fn without_extension(value: &[u8]) -> &[u8] {
     let at = value.iter().position(|b| matches!(b.to_ascii_lowercase(), b'x' | b'e' | b'#' | b','));
@@ -29,11 +26,10 @@ fn without_extension(value: &[u8]) -> &[u8] {
 /// Digits without the `(0)` that some write after the country code, and without parentheses.
 fn digits_of(value: &[u8]) -> Option<Symbols> {
     let value = without_extension(value);
-    let at = value.windows(3).position(|w| w == b"(0)");
-    let bytes = value.iter().enumerate().filter(|(i, _)| !at.is_some_and(|at| (at..at + 3).contains(i)));
+    let at = memchr::memchr_iter(b'(', value).find(|&at| value[at..].starts_with(b"(0)"));
+    let (before, after) = at.map_or((value, &[][..]), |at| (&value[..at], &value[at + 3..]));
     // The spaces of typesetters are more than one byte, none of them ASCII.
-    let plain: Vec<u8> = bytes.map(|(_, &b)| b).filter(|b| b.is_ascii() && !b"()+".contains(b)).collect();
-    digits(&plain)
+    digits_among(before.iter().chain(after).filter(|b| b.is_ascii() && !b"()+".contains(b)))
 }
 
 /// A number with its country code, behind `+`, `00` or `011`.
@@ -57,16 +53,9 @@ fn international(value: &[u8]) -> Verdict {
         let (code, national) = d.split_at(len);
         // Some write the trunk prefix behind the country code, where nobody dials it.
         let bare = national.strip_prefix(&[0]).unwrap_or(national);
-        plan_of(code).is_some_and(|plan| has(plan, national) || has(plan, bare))
+        has(code, national) || has(code, bare)
     });
     Verdict::proof_if(planned, PLAN)
-}
-
-/// The plan behind a country code. Plans are in order of their codes' lengths, then of the codes.
-fn plan_of(code: &[u8]) -> Option<&'static str> {
-    let digits = || code.iter().map(|digit| b'0' + digit);
-    let order = |text: &str| text.len().cmp(&code.len()).then_with(|| text.bytes().cmp(digits()));
-    PLANS.binary_search_by(|(text, _)| order(text)).ok().map(|at| PLANS[at].1)
 }
 
 /// Whether most of the digits count up or down, as typed examples do.

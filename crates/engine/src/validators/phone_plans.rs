@@ -4,6 +4,9 @@
 //! `lengths:first digits` for each kind of number. Numbers are counted without trunk prefix. Short codes and
 //! services inside a country have no place here: they are not written with a country code.
 
+use std::ops::RangeInclusive;
+use std::sync::LazyLock;
+
 /// `1` has rules of its own; see `phone::nanp`.
 pub(super) const PLANS: &[(&str, &str)] = &[
     ("7", "10:346789"),
@@ -215,15 +218,47 @@ pub(super) const PLANS: &[(&str, &str)] = &[
     ("998", "9:2-9"),
 ];
 
-/// Whether a plan has a national number of these digits.
-pub(super) fn has(plan: &str, national: &[u8]) -> bool {
-    let Some(&first) = national.first() else { return false };
-    plan.split(' ').filter_map(|kind| kind.split_once(':')).any(|(lengths, firsts)| {
-        let (least, most) = lengths.split_once('-').unwrap_or((lengths, lengths));
-        let long_enough = least.parse().is_ok_and(|least: usize| national.len() >= least);
-        let short_enough = most.parse().is_ok_and(|most: usize| national.len() <= most);
-        long_enough && short_enough && is_among(first, firsts)
-    })
+/// Digits of a country code, at most.
+pub(super) const CODE_MAX: usize = 3;
+
+/// Codes of up to [`CODE_MAX`] digits, those with zeros at the front included.
+const CODES: usize = 10 + 100 + 1000;
+
+/// One kind of national number.
+struct Kind {
+    /// How many digits it has.
+    lengths: RangeInclusive<usize>,
+    /// Bit `n`: it may begin with the digit `n`.
+    firsts: u16,
+}
+
+/// Whether the plan behind a country code, given as digits, has a national number of these digits.
+pub(super) fn has(code: &[u8], national: &[u8]) -> bool {
+    static BY_CODE: LazyLock<Vec<Vec<Kind>>> = LazyLock::new(read);
+    let (Some(kinds), Some(first)) = (BY_CODE.get(place(code)), national.first()) else { return false };
+    kinds.iter().any(|kind| kind.firsts >> first & 1 != 0 && kind.lengths.contains(&national.len()))
+}
+
+/// Where a code is among all, those of fewer digits first.
+fn place(code: &[u8]) -> usize {
+    code.iter().fold(0, |place, digit| 10 * place + usize::from(*digit) + 1) - 1
+}
+
+fn read() -> Vec<Vec<Kind>> {
+    let mut by_code: Vec<Vec<Kind>> = (0..CODES).map(|_| Vec::new()).collect();
+    for (code, plan) in PLANS {
+        let digits: Vec<u8> = code.bytes().map(|byte| byte - b'0').collect();
+        by_code[place(&digits)] = plan.split(' ').filter_map(kind).collect();
+    }
+    by_code
+}
+
+fn kind(text: &str) -> Option<Kind> {
+    let (lengths, firsts) = text.split_once(':')?;
+    let (least, most) = lengths.split_once('-').unwrap_or((lengths, lengths));
+    let is_first = |digit: &u8| is_among(*digit, firsts);
+    let firsts = (0..10).filter(is_first).fold(0, |bits, digit| bits | 1 << digit);
+    Some(Kind { lengths: least.parse().ok()?..=most.parse().ok()?, firsts })
 }
 
 /// Whether a digit is among `digits`, in which a `-` stands between the ends of a range.

@@ -4,6 +4,7 @@
 //! secret: references to variables, templates, calls, paths and words of code.
 
 use super::{Table, Verdict};
+use crate::parts::Parts;
 
 pub(super) const TABLE: Table = &[
     ("mixed", |v| Verdict::pass_if(mixed(v))),
@@ -42,92 +43,88 @@ fn mixed(value: &[u8]) -> bool {
     has(value, u8::is_ascii_alphabetic) && (has(value, u8::is_ascii_digit) || random())
 }
 
-fn contains(value: &[u8], needle: &[u8]) -> bool {
-    value.windows(needle.len()).any(|window| window == needle)
-}
-
 /// Openings of a value that is filled in later: shell, templates, format strings, markup.
-const REFERENCE_STARTS: &[&[u8]] = &[
-    b"$",
-    b"{",
-    b"<",
-    b"[",
-    b"%",
-    b"&",
-    b"@",
-    b"*",
-    b".$",
-    b"(",
-    b"..",
-    b"process.env",
-    b"env.",
-    b"os.environ",
-    b"ENV[",
-    b"var.",
-    b"secrets.",
-    b"vault:",
-    b"arn:aws",
-    b"op://",
-    b"sm://",
-    b"ssm:",
-    b"ref+",
-    b"env:",
-    b"file:",
-    b"ENC(",
-    b"ENC[",
-    b"!vault",
-    b"!secret",
-    b"!reference",
-    b"!Ref",
-    b"!Sub",
-    b"!Join",
-    b"!GetAtt",
-    b"!ImportValue",
-    b"http://",
-    b"https://",
-    b"/",
-    b"./",
-    b"~/",
-    b"\\u",
-    b"--",
-    b"//",
-];
+static REFERENCE_STARTS: Parts = Parts::new(&[
+    "$",
+    "{",
+    "<",
+    "[",
+    "%",
+    "&",
+    "@",
+    "*",
+    ".$",
+    "(",
+    "..",
+    "process.env",
+    "env.",
+    "os.environ",
+    "ENV[",
+    "var.",
+    "secrets.",
+    "vault:",
+    "arn:aws",
+    "op://",
+    "sm://",
+    "ssm:",
+    "ref+",
+    "env:",
+    "file:",
+    "ENC(",
+    "ENC[",
+    "!vault",
+    "!secret",
+    "!reference",
+    "!Ref",
+    "!Sub",
+    "!Join",
+    "!GetAtt",
+    "!ImportValue",
+    "http://",
+    "https://",
+    "/",
+    "./",
+    "~/",
+    "\\u",
+    "--",
+    "//",
+]);
 
 /// Parts that only code, templates and masked values have.
-const REFERENCE_PARTS: &[&[u8]] =
-    &[b"${", b"#{", b"{{", b"$(", b"%(", b"(", b"=>", b"->", b"::", b"...", b"***", b"&lt;", b"==", b"</"];
+static REFERENCE_PARTS: Parts =
+    Parts::new(&["${", "#{", "{{", "$(", "%(", "(", "=>", "->", "::", "...", "***", "&lt;", "==", "</"]);
 
 /// Words that are values of every language, or the name of the thing instead of the thing.
-const NO_VALUES: &[&[u8]] = &[
-    b"null",
-    b"none",
-    b"nil",
-    b"true",
-    b"false",
-    b"undefined",
-    b"string",
-    b"required",
-    b"optional",
-    b"default",
-    b"not-set",
-    b"notset",
-    b"unset",
-    b"disabled",
-    b"enabled",
-    b"text/plain",
-    b"application/json",
-    b"forgot_password",
-    b"username",
-];
+static NO_VALUES: Parts = Parts::in_any_case(&[
+    "null",
+    "none",
+    "nil",
+    "true",
+    "false",
+    "undefined",
+    "string",
+    "required",
+    "optional",
+    "default",
+    "not-set",
+    "notset",
+    "unset",
+    "disabled",
+    "enabled",
+    "text/plain",
+    "application/json",
+    "forgot_password",
+    "username",
+]);
 
 fn literal(value: &[u8]) -> bool {
-    let lower = value.to_ascii_lowercase();
-    !REFERENCE_STARTS.iter().any(|start| value.starts_with(start))
-        && !REFERENCE_PARTS.iter().any(|part| contains(value, part))
-        && !NO_VALUES.contains(&lower.as_slice())
+    let number = value.strip_prefix(b"0x").or(value.strip_prefix(b"0X"));
+    !REFERENCE_STARTS.begins(value)
+        && !REFERENCE_PARTS.is_in(value)
+        && !NO_VALUES.has(value)
         // Style sheets name elements with `#`; registers and commands are numbered in hexadecimal.
         && (!value.starts_with(b"#") || has(value, u8::is_ascii_digit))
-        && !lower.strip_prefix(b"0x").is_some_and(|number| number.iter().all(u8::is_ascii_hexdigit))
+        && !number.is_some_and(|number| number.iter().all(u8::is_ascii_hexdigit))
         && value.iter().all(|b| b.is_ascii_graphic() || *b == b' ' || *b >= 0x80)
 }
 
@@ -176,8 +173,11 @@ fn anonymous(value: &[u8]) -> bool {
     user.is_some_and(|user| user.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'-'))
 }
 
-/// The word for a password, as forms in many languages have it for a label.
-const PASSWORD_WORDS: &[&str] = &[
+/// Names of secrets, and the word for a password as forms in many languages have it for a label.
+static SECRET_NAMES: Parts = Parts::in_any_case(&[
+    "passwd",
+    "secret",
+    "token",
     "passwort",
     "kennwort",
     "wachtwoord",
@@ -220,13 +220,14 @@ const PASSWORD_WORDS: &[&str] = &[
     "kata sandi",
     "kata laluan",
     "पासवर्ड",
-];
+]);
 
 /// Whether the value has the name of such a thing in it, as the names of variables and the labels of forms do.
 fn names_secret(value: &[u8]) -> bool {
-    const NAMES: &[&str] = &["passwd", "secret", "token"];
-    let lower = String::from_utf8_lossy(value).to_lowercase();
-    NAMES.iter().chain(PASSWORD_WORDS).any(|name| lower.contains(name))
+    if value.is_ascii() {
+        return SECRET_NAMES.is_in(value);
+    }
+    SECRET_NAMES.is_in(String::from_utf8_lossy(value).to_lowercase().as_bytes())
 }
 
 /// Hexadecimal digits of a number that no generator gives: they come in pairs of bytes.

@@ -21,9 +21,9 @@ impl std::ops::Deref for Symbols {
     }
 }
 
-fn collect(value: &[u8], map: impl Fn(u8) -> Option<u8>) -> Option<Symbols> {
+fn collect<'v>(value: impl IntoIterator<Item = &'v u8>, map: impl Fn(u8) -> Option<u8>) -> Option<Symbols> {
     let mut out = Symbols { buf: [0; SYMBOLS_MAX], len: 0 };
-    for &byte in value.iter().filter(|byte| !is_separator(**byte)) {
+    for &byte in value.into_iter().filter(|byte| !is_separator(**byte)) {
         *out.buf.get_mut(out.len)? = map(byte)?;
         out.len += 1;
     }
@@ -37,6 +37,11 @@ fn is_separator(byte: u8) -> bool {
 
 /// The values of the digits (0..=9), separators dropped; `None` when there is anything else.
 pub(super) fn digits(value: &[u8]) -> Option<Symbols> {
+    digits_among(value)
+}
+
+/// The same of bytes that are not in one piece.
+pub(super) fn digits_among<'v>(value: impl IntoIterator<Item = &'v u8>) -> Option<Symbols> {
     collect(value, |byte| byte.is_ascii_digit().then(|| byte - b'0'))
 }
 

@@ -5,7 +5,8 @@ mod texts;
 
 use std::sync::Arc;
 
-use domesday_engine::{Chunk, RuleSet, Scanner, Scratch};
+use domesday_engine::{Chunk, Literal, Rule, RuleSet, Scanner, Scratch, Trigger};
+use texts::unit::Unit;
 
 const LEN: usize = 1 << 16;
 /// Bytes of a text that is made of one rule.
@@ -38,14 +39,14 @@ fn worst(scanner: &Scanner, scratch: &Scratch) -> String {
 fn hostile_input_stays_linear() {
     let scanner = scanner();
     let mut failures = Vec::new();
-    for ((name, short), (_, long)) in texts::all(LEN / 8).zip(texts::all(LEN)) {
+    for (name, unit) in texts::all() {
         let mut scratch = Scratch::new();
-        let short = work(&scanner, &short(), &mut scratch);
+        let short = work(&scanner, &unit.fill(LEN / 8), &mut scratch);
         if short > WINDOW_BYTES_MAX {
             failures.push(format!("{name}: {short} window bytes per byte: {}", worst(&scanner, &scratch)));
             continue;
         }
-        let long = work(&scanner, &long(), &mut scratch);
+        let long = work(&scanner, &unit.fill(LEN), &mut scratch);
         if long > short + short / 4 + 1 {
             failures
                 .push(format!("{name}: {long} window bytes per byte in a long text, {short} in a short one"));
@@ -54,15 +55,27 @@ fn hostile_input_stays_linear() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// Of every few rules, so that the test is quick; the example `hostile` measures all.
+/// What a rule's first example and trigger make, over and over.
+fn units_of(rule: &Rule) -> Vec<(String, Unit)> {
+    let examples = rule.positive.iter().take(1);
+    let between = examples.flat_map(|example| ["", "\n"].map(|between| format!("{example}{between}")));
+    let literals = match &rule.trigger {
+        Trigger::Literals(literals) => &literals[..],
+        Trigger::Shape(_) => &[],
+    };
+    let literal = |literal: &Literal| String::from_utf8_lossy(&literal.bytes).into_owned();
+    let units = between.chain(literals.iter().take(1).map(literal)).filter(|unit| !unit.is_empty());
+    units.flat_map(|unit| texts::both_ways(&unit)).collect()
+}
+
+/// Of every few rules, so that the test is quick; the example `texts` measures all.
 #[test]
 fn what_rules_look_for_over_and_over_costs_a_bounded_amount() {
     const EVERY: usize = 9;
     let scanner = scanner();
-    let rules: Vec<_> = scanner.rules().rules().iter().step_by(EVERY).cloned().collect();
     let mut scratch = Scratch::new();
-    let costs =
-        texts::of_rules(&rules, RULE_LEN).map(|(name, text)| (work(&scanner, &text(), &mut scratch), name));
+    let units = scanner.rules().rules().iter().step_by(EVERY).flat_map(units_of);
+    let costs = units.map(|(name, unit)| (work(&scanner, &unit.fill(RULE_LEN), &mut scratch), name));
     let failures: Vec<_> = costs.filter(|(cost, _)| *cost > RULE_WINDOW_BYTES_MAX).collect();
     assert!(failures.is_empty(), "{failures:#?}");
 }

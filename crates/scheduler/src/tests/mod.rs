@@ -5,6 +5,7 @@ mod containers;
 mod databases;
 mod frontier;
 mod packets;
+mod pieces;
 mod separated;
 mod support;
 mod table;

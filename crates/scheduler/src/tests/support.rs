@@ -3,7 +3,7 @@
 use std::io::{self, Cursor, Read};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use domesday_content::{Limits, ReadAt};
+use domesday_content::{Input, Limits, ReadAt};
 use domesday_engine::{RuleSet, RuleSource, Scanner};
 use domesday_model::{
     FindingDraft, FingerprintKey, ObjectKey, ObjectReport, Reason, Score, TableObservation,
@@ -61,6 +61,8 @@ pub(super) enum Body {
     Stream(Arc<Vec<u8>>),
     /// Said to be larger than it is.
     Short(Arc<Vec<u8>>),
+    /// Read through `random` only if that is near.
+    Placed(Arc<dyn ReadAt>),
     Denied,
     OpenPanics,
     /// Panics when so many bytes were read.
@@ -138,6 +140,11 @@ impl ObjectSource for Memory {
                 reader: Box::new(Cursor::new(bytes.to_vec())),
                 random: None,
                 size: Some(bytes.len() as u64 + 100),
+            }),
+            Body::Placed(bytes) => Ok(OpenObject {
+                reader: Input::read_from(Arc::clone(bytes), 0),
+                size: Some(bytes.size()?),
+                random: Some(Arc::clone(bytes)),
             }),
             Body::Denied => Err(io::Error::from(io::ErrorKind::PermissionDenied).into()),
             Body::OpenPanics => panic!("open failed badly"),

@@ -7,10 +7,13 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use domesday_scheduler::{Traces, TracesSlot};
+
+use super::bytes::Bytes;
 use crate::git::id::ObjectKind;
 
-/// Bytes of decoded objects held per repository: 96 MiB.
-const CACHE_BYTES: usize = 96 << 20;
+/// Bytes of decoded objects held per repository: 32 MiB.
+const CACHE_BYTES: usize = 32 << 20;
 /// Parts with a lock each.
 const SHARDS: usize = 4;
 const SHARD_BYTES: usize = CACHE_BYTES / SHARDS;
@@ -24,7 +27,15 @@ pub(super) type CacheKey = (u32, u64);
 #[derive(Clone)]
 pub(in crate::git) struct Decoded {
     pub kind: ObjectKind,
-    pub data: Arc<Vec<u8>>,
+    pub data: Arc<Bytes>,
+    /// What its scan leaves for those that are made from it.
+    pub traces: TracesSlot,
+}
+
+impl Decoded {
+    pub fn new(kind: ObjectKind, data: Vec<u8>) -> Decoded {
+        Decoded { kind, data: Arc::new(Bytes::new(data)), traces: TracesSlot::default() }
+    }
 }
 
 pub(super) struct BaseCache {
@@ -108,7 +119,7 @@ impl Shard {
 }
 
 fn cost(decoded: &Decoded) -> usize {
-    decoded.data.capacity() + ENTRY_OVERHEAD
+    decoded.data.room() + Traces::bytes_max(decoded.data.len()) + ENTRY_OVERHEAD
 }
 
 #[cfg(test)]
@@ -116,7 +127,7 @@ mod tests {
     use super::*;
 
     fn decoded(len: usize) -> Decoded {
-        Decoded { kind: ObjectKind::Blob, data: Arc::new(vec![0; len]) }
+        Decoded::new(ObjectKind::Blob, vec![0; len])
     }
 
     fn bytes(cache: &BaseCache) -> usize {

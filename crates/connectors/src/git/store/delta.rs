@@ -1,5 +1,7 @@
 //! Deltas: instructions that make an object from another one.
 
+use domesday_scheduler::Stretch;
+
 /// A delta's own head: the sizes of what it is applied to and of what it makes. `None` when it is cut short.
 pub(super) fn sizes(delta: &mut &[u8]) -> Option<(u64, u64)> {
     Some((size(delta)?, size(delta)?))
@@ -25,15 +27,24 @@ fn size(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// What the instructions make from `base`, which must be `len` bytes.
-pub(super) fn apply(base: &[u8], mut instructions: &[u8], len: usize) -> Result<Vec<u8>, &'static str> {
-    let mut made = Vec::with_capacity(len);
+/// Puts what the instructions make from `base` into `made`, which must be `len` bytes; into `common` what is copied, if
+/// that is asked for.
+pub(super) fn apply(
+    base: &[u8],
+    mut instructions: &[u8],
+    len: usize,
+    made: &mut Vec<u8>,
+    mut common: Option<&mut Vec<Stretch>>,
+) -> Result<(), &'static str> {
     while let Some((&instruction, rest)) = instructions.split_first() {
         instructions = rest;
         let piece = if instruction & 0x80 != 0 {
             let from = number(&mut instructions, instruction, 4).ok_or(CUT)?;
             let count = number(&mut instructions, instruction >> 4, 3).ok_or(CUT)?;
             let count = if count == 0 { 0x1_0000 } else { count };
+            if let Some(common) = &mut common {
+                add_stretch(common, Stretch { at: made.len(), from, len: count });
+            }
             from.checked_add(count)
                 .and_then(|to| base.get(from..to))
                 .ok_or("a delta copies beyond its base")?
@@ -52,7 +63,17 @@ pub(super) fn apply(base: &[u8], mut instructions: &[u8], len: usize) -> Result<
     if made.len() != len {
         return Err("a delta makes less than it says");
     }
-    Ok(made)
+    Ok(())
+}
+
+/// Adds a stretch, or makes the last one longer: long copies are made of short ones.
+fn add_stretch(common: &mut Vec<Stretch>, stretch: Stretch) {
+    match common.last_mut() {
+        Some(last) if (last.at + last.len, last.from + last.len) == (stretch.at, stretch.from) => {
+            last.len += stretch.len;
+        }
+        _ => common.push(stretch),
+    }
 }
 
 const CUT: &str = "a delta ends in the middle of an instruction";
@@ -72,16 +93,24 @@ fn number(bytes: &mut &[u8], present: u8, count: u32) -> Option<usize> {
 mod tests {
     use super::*;
 
+    fn made(base: &[u8], delta: &[u8], len: usize) -> Result<(Vec<u8>, Vec<Stretch>), &'static str> {
+        let (mut made, mut common) = (Vec::new(), Vec::new());
+        apply(base, delta, len, &mut made, Some(&mut common)).map(|()| (made, common))
+    }
+
     #[test]
     fn copies_and_inserts() {
-        // Copy 3 from 1, insert "xy", copy 1 from 0.
-        let delta = [0b1001_0001, 1, 3, 2, b'x', b'y', 0b1001_0000, 1];
-        assert_eq!(apply(b"abcdef", &delta, 6), Ok(b"bcdxya".to_vec()));
+        // Copy 3 from 1, insert "xy", copy 1 from 0, and the one after that.
+        let delta = [0b1001_0001, 1, 3, 2, b'x', b'y', 0b1001_0000, 1, 0b1001_0001, 1, 1];
+        let (made, common) = made(b"abcdef", &delta, 7).unwrap();
+        assert_eq!(made, b"bcdxyab");
+        let stretch = |at, from, len| Stretch { at, from, len };
+        assert_eq!(common, [stretch(0, 1, 3), stretch(5, 0, 2)]);
     }
 
     #[test]
     fn what_does_not_fit_is_refused() {
-        let check = |delta: &[u8], len| apply(b"abc", delta, len).unwrap_err();
+        let check = |delta: &[u8], len| made(b"abc", delta, len).unwrap_err();
         assert_eq!(check(&[0b1001_0001, 2, 2], 2), "a delta copies beyond its base");
         assert_eq!(check(&[0b1000_0000], 2), "a delta copies beyond its base");
         assert_eq!(check(&[3, b'a'], 3), CUT);

@@ -113,15 +113,20 @@ impl PackIndex {
         self.may_hold = true;
     }
 
-    fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<(), GitError> {
+    /// So many bytes at `offset`, if they are in memory.
+    fn held_at(&self, offset: u64, len: usize) -> Option<&[u8]> {
         let held = self.held.get_or_init(|| {
             let mut all = vec![0; self.may_hold.then_some(self.file.len() as usize)?];
             self.file.read_exact_at(&mut all, 0).ok().map(|()| all)
         });
-        let Some(held) = held else { return self.file.read_exact_at(buf, offset) };
-        let from = usize::try_from(offset).unwrap_or(usize::MAX);
-        let bytes = held.get(from..).and_then(|rest| rest.get(..buf.len()));
-        buf.copy_from_slice(bytes.ok_or_else(|| self.file.corrupt("it ends too early"))?);
+        held.as_ref()?.get(usize::try_from(offset).ok()?..)?.get(..len)
+    }
+
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<(), GitError> {
+        match self.held_at(offset, buf.len()) {
+            Some(bytes) => buf.copy_from_slice(bytes),
+            None => self.file.read_exact_at(buf, offset)?,
+        }
         Ok(())
     }
 
@@ -146,6 +151,16 @@ impl PackIndex {
         }
         let first = usize::from(wanted[0]);
         let (mut low, mut high) = (if first == 0 { 0 } else { self.fanout[first - 1] }, self.fanout[first]);
+        if low < high
+            && let Some(bytes) = self.held_at(
+                self.ids_at + u64::from(low) * self.stride,
+                self.id_in_block(high - low - 1) + self.hash_len,
+            )
+        {
+            let id_at = |i: u32| &bytes[self.id_in_block(i)..][..self.hash_len];
+            let found = bisect(high - low, |i| id_at(i) < wanted);
+            return Ok((found < high - low && id_at(found) == wanted).then_some(low + found));
+        }
         let mut guess = low + guess_in(high - low, wanted);
         let mut block = [0; SEARCH_BLOCK as usize * (32 + 4)];
         let mut misses = 0;

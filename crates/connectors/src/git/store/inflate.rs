@@ -33,6 +33,8 @@ pub(in crate::git) struct Inflater {
     input: Box<[u8]>,
     /// What the beginning of the input buffer holds.
     held: Option<First>,
+    /// Room for a delta's instructions.
+    pub(super) instructions: Vec<u8>,
 }
 
 /// What [`Inflater::first`] read: file, place and length.
@@ -45,7 +47,8 @@ pub(super) struct First {
 
 impl Inflater {
     pub fn new() -> Inflater {
-        Inflater { state: Decompress::new(true), input: vec![0; NEXT_READ].into_boxed_slice(), held: None }
+        let input = vec![0; NEXT_READ].into_boxed_slice();
+        Inflater { state: Decompress::new(true), input, held: None, instructions: Vec::new() }
     }
 
     /// The first bytes at `offset`. Asked for the same again, it need not read: a delta's head is looked
@@ -64,39 +67,56 @@ impl Inflater {
         Ok(&self.input[..len])
     }
 
-    /// The whole stream that begins `skip` bytes after `offset`, which must be `size` bytes inflated.
+    /// The room that [`Inflater::whole`] wants for `size` bytes.
+    pub fn room_for(size: usize) -> usize {
+        size + SLACK
+    }
+
+    /// Puts the whole stream that begins `skip` bytes after `offset` into `out`, which is empty. It must be `size` bytes
+    /// inflated.
     pub fn whole(
         &mut self,
         file: &StoreFile,
         offset: u64,
         skip: usize,
         size: usize,
-    ) -> Result<Vec<u8>, GitError> {
+        out: &mut Vec<u8>,
+    ) -> Result<(), GitError> {
         if size as u64 > file.len().saturating_sub(offset).saturating_mul(RATIO_MAX) {
             return Err(file.corrupt("an object says it is larger than its file can hold"));
         }
         let mut to = self.first(file, offset)?.len();
         let (mut from, mut next) = (skip, offset + to as u64);
         self.state.reset(true);
-        let mut out = Vec::with_capacity(size + SLACK);
+        // Filled here and not by the decompressor, which would do so with all the room there is.
+        out.resize(Inflater::room_for(size), 0);
+        let mut made = 0;
         loop {
             if from >= to {
                 self.held = None;
-                (from, to) = (0, file.read_at(&mut self.input, next)?);
+                // What is deflated is hardly ever larger than what it becomes.
+                let want = (size - made + SLACK).clamp(FIRST_READ, NEXT_READ);
+                (from, to) = (0, file.read_at(&mut self.input[..want], next)?);
                 next += to as u64;
                 if to == 0 {
                     return Err(file.corrupt("an object is cut short"));
                 }
             }
             let before = self.state.total_in();
-            let status = self.state.decompress_vec(&self.input[from..to], &mut out, FlushDecompress::None);
+            // Told that there is room for all of it, the decompressor keeps no copy of the end.
+            let status =
+                self.state.decompress(&self.input[from..to], &mut out[made..], FlushDecompress::Finish);
             let status = status.map_err(|_| file.corrupt("an object does not inflate"))?;
             from += (self.state.total_in() - before) as usize;
-            if out.len() > size {
+            made = self.state.total_out() as usize;
+            if made > size {
                 return Err(file.corrupt("an object is larger than it says"));
             }
             match status {
-                Status::StreamEnd if out.len() == size => return Ok(out),
+                Status::StreamEnd if made == size => {
+                    out.truncate(size);
+                    return Ok(());
+                }
                 Status::StreamEnd => return Err(file.corrupt("an object is smaller than it says")),
                 // Input is left, there is room, and nothing moves.
                 Status::BufError if from < to => return Err(file.corrupt("an object does not inflate")),

@@ -4,6 +4,7 @@
 //! Nothing here trusts a file: sizes are checked before memory is taken, chains of deltas have a limit,
 //! and whatever does not fit is a [`GitError`]. Files are only ever read.
 
+mod bytes;
 mod cache;
 mod delta;
 mod file;
@@ -22,7 +23,9 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use domesday_model::Reason;
+use domesday_scheduler::{Stretch, TracesSlot};
 
+pub(super) use bytes::Bytes;
 use cache::BaseCache;
 pub(super) use cache::Decoded;
 pub(super) use inflate::Inflater;
@@ -46,6 +49,8 @@ const CHAIN_BYTES_MAX: u64 = 16 << 30;
 const HELD_PACKS_MAX: usize = 64;
 /// Bytes of indices held in memory, at most: those of packs with 700,000 objects in all.
 const HELD_INDICES_BYTES: u64 = 16 << 20;
+/// Bytes of a delta's instructions whose memory a thread keeps for the next one, at most: 1 MiB.
+const INSTRUCTIONS_KEPT_MAX: usize = 1 << 20;
 /// Folders of objects of one repository, at most: its own and its alternates'.
 const FOLDERS_MAX: usize = 64;
 
@@ -73,8 +78,23 @@ pub(super) enum Place {
 
 /// An object's bytes.
 pub(super) enum Opened {
-    Held(Decoded),
+    Held(Box<Scannable>),
     Stream { size: u64, reader: Box<dyn Read + Send> },
+}
+
+/// An object in memory, and what a scan of it may gain from others and leave for others.
+pub(super) struct Scannable {
+    pub object: Decoded,
+    /// What was left by the scan of the object that this one was made from, and the bytes they have in common.
+    pub base: Option<(TracesSlot, Vec<Stretch>)>,
+    /// Whether others may be made from it.
+    pub is_base: bool,
+}
+
+impl Scannable {
+    fn alone(object: Decoded) -> Box<Scannable> {
+        Box::new(Scannable { object, base: None, is_base: false })
+    }
 }
 
 impl ObjectStore {
@@ -225,14 +245,16 @@ impl ObjectStore {
                     let reader = InflateReader::new(Arc::clone(&pack.file), start, Some(head.size));
                     return Ok(Opened::Stream { size: head.size, reader: Box::new(reader) });
                 }
-                self.decode(&pack, offset, Again::ForOthers).map(Opened::Held)
+                let (is_base, mut base) = (pack.may_be_base(offset), None);
+                let object = self.decode(&pack, offset, is_base, Some(&mut base))?;
+                Ok(Opened::Held(Box::new(Scannable { object, base, is_base })))
             }
             Place::Loose(path) => {
                 let loose = loose::open(path)?;
                 if loose.size > STREAM_MIN {
                     return Ok(Opened::Stream { size: loose.size, reader: Box::new(loose.content) });
                 }
-                read_loose(loose).map(Opened::Held)
+                read_loose(loose).map(|object| Opened::Held(Scannable::alone(object)))
             }
         }
     }
@@ -240,7 +262,7 @@ impl ObjectStore {
     /// An object that must be held to be worked with: a commit, a tree, a tag.
     pub fn read(&self, id: &ObjectId) -> Result<Decoded, GitError> {
         match self.find(id)? {
-            Place::Packed(pack, offset) => self.decode(&pack, offset, Again::Itself),
+            Place::Packed(pack, offset) => self.decode(&pack, offset, true, None),
             Place::Loose(path) => read_loose(loose::open(path)?),
         }
     }
@@ -266,10 +288,15 @@ impl ObjectStore {
         Err(chain_too_long(&pack, offset))
     }
 
-    /// Decodes an object, and with it those it is made from; what is needed again stays in the cache.
-    fn decode(&self, pack: &Arc<Pack>, offset: u64, again: Again) -> Result<Decoded, GitError> {
-        // What is scanned once and is no base would only displace others.
-        let is_kept = again == Again::Itself || pack.may_be_base(offset);
+    /// Decodes an object, and with it those it is made from; these stay in the cache, and the object itself if it is
+    /// needed again. Into `common` goes what it has in common with the one it is made from, if that was scanned.
+    fn decode(
+        &self,
+        pack: &Arc<Pack>,
+        offset: u64,
+        stays: bool,
+        mut common: Option<&mut Option<(TracesSlot, Vec<Stretch>)>>,
+    ) -> Result<Decoded, GitError> {
         let mut chain: Vec<(Arc<Pack>, u64)> = Vec::new();
         let (mut pack, mut offset) = (Arc::clone(pack), offset);
         let mut made = loop {
@@ -282,9 +309,12 @@ impl ObjectStore {
             let head = inflater(|inflater| pack.begin(inflater, offset))?;
             match self.base(&pack, head.content)? {
                 Base::None(kind) => {
-                    let data = inflater(|inflater| pack.inflate(inflater, offset, &head))?;
-                    let decoded = Decoded { kind, data: Arc::new(data) };
-                    if is_kept || !chain.is_empty() {
+                    let stays = stays || !chain.is_empty();
+                    let size = pack.held_size(offset, head.size)?;
+                    let mut data = bytes::buffer(Inflater::room_for(size), stays);
+                    inflater(|inflater| pack.inflate(inflater, offset, &head, &mut data))?;
+                    let decoded = Decoded::new(kind, data);
+                    if stays {
                         self.cache.put((pack.number, offset), &decoded);
                     }
                     break decoded;
@@ -307,8 +337,15 @@ impl ObjectStore {
                     format!("what the object at offset {offset} of {} is made from", pack.path().display());
                 return Err(GitError::TooLarge { what, size: bytes, max: CHAIN_BYTES_MAX });
             }
-            made = Decoded { kind: made.kind, data: Arc::new(apply(&pack, offset, &made.data)?) };
-            if is_kept || !chain.is_empty() {
+            let stays = stays || !chain.is_empty();
+            let is_last = chain.is_empty() && made.traces.get().is_some();
+            let mut stretches = common.as_ref().filter(|_| is_last).map(|_| Vec::new());
+            let data = apply(&pack, offset, &made.data, stays, stretches.as_mut())?;
+            if let (Some(common), Some(stretches)) = (&mut common, stretches) {
+                **common = Some((Arc::clone(&made.traces), stretches));
+            }
+            made = Decoded::new(made.kind, data);
+            if stays {
                 self.cache.put((pack.number, offset), &made);
             }
         }
@@ -330,14 +367,6 @@ impl ObjectStore {
     }
 }
 
-/// What an object is needed for again, once it was asked for.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Again {
-    Itself,
-    /// Those that are made from it, if there are any.
-    ForOthers,
-}
-
 /// What an entry of a pack is made from.
 enum Base {
     None(ObjectKind),
@@ -345,19 +374,33 @@ enum Base {
     Loose(PathBuf),
 }
 
-/// The object at `offset`, which is a delta of `base`.
-fn apply(pack: &Pack, offset: u64, base: &[u8]) -> Result<Vec<u8>, GitError> {
-    let instructions = inflater(|inflater| {
+/// The object at `offset`, which is a delta of `base`, and into `common` what both have.
+fn apply(
+    pack: &Pack,
+    offset: u64,
+    base: &[u8],
+    stays: bool,
+    common: Option<&mut Vec<Stretch>>,
+) -> Result<Vec<u8>, GitError> {
+    inflater(|inflater| {
         let head = pack.begin(inflater, offset)?;
-        pack.inflate(inflater, offset, &head)
-    })?;
-    let mut rest = instructions.as_slice();
-    let damaged = |detail: &str| pack.corrupt(format!("offset {offset}: {detail}"));
-    let (base_size, size) = delta::sizes(&mut rest).ok_or_else(|| damaged("a delta has no head"))?;
-    if base_size != base.len() as u64 {
-        return Err(damaged("a delta is made for another base"));
-    }
-    delta::apply(base, rest, pack.held_size(offset, size)?).map_err(damaged)
+        let mut instructions = std::mem::take(&mut inflater.instructions);
+        instructions.clear();
+        pack.inflate(inflater, offset, &head, &mut instructions)?;
+        let mut rest = instructions.as_slice();
+        let damaged = |detail: &str| pack.corrupt(format!("offset {offset}: {detail}"));
+        let (base_size, size) = delta::sizes(&mut rest).ok_or_else(|| damaged("a delta has no head"))?;
+        if base_size != base.len() as u64 {
+            return Err(damaged("a delta is made for another base"));
+        }
+        let len = pack.held_size(offset, size)?;
+        let mut made = bytes::buffer(len, stays);
+        delta::apply(base, rest, len, &mut made, common).map_err(damaged)?;
+        if instructions.capacity() <= INSTRUCTIONS_KEPT_MAX {
+            inflater.instructions = instructions;
+        }
+        Ok(made)
+    })
 }
 
 fn chain_too_long(pack: &Pack, offset: u64) -> GitError {
@@ -374,7 +417,7 @@ fn read_loose(mut loose: loose::Loose) -> Result<Decoded, GitError> {
         .content
         .read_to_end(&mut data)
         .map_err(|error| GitError::Io { what: "loose object".to_owned(), source: error })?;
-    Ok(Decoded { kind: loose.kind, data: Arc::new(data) })
+    Ok(Decoded::new(loose.kind, data))
 }
 
 /// The indices in a folder of packs, in the order of their names.

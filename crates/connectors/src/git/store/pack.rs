@@ -114,14 +114,15 @@ impl Pack {
         self.head(offset, inflater.first(&self.file, offset)?)
     }
 
-    /// What is deflated in the entry at `offset`: `size` bytes that may be held.
+    /// Puts what is deflated in the entry at `offset` into `out`, which is empty: bytes that may be held.
     pub(super) fn inflate(
         &self,
         inflater: &mut Inflater,
         offset: u64,
         head: &EntryHead,
-    ) -> Result<Vec<u8>, GitError> {
-        inflater.whole(&self.file, offset, head.len, self.held_size(offset, head.size)?)
+        out: &mut Vec<u8>,
+    ) -> Result<(), GitError> {
+        inflater.whole(&self.file, offset, head.len, self.held_size(offset, head.size)?, out)
     }
 
     /// A size that may be held in memory.

@@ -1,5 +1,6 @@
 //! The connector on repositories that git itself made, judged by what git says about them.
 
+mod akin;
 mod conformance;
 mod hostile;
 mod http;

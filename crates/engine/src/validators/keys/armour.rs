@@ -65,13 +65,15 @@ impl<'v> Armour<'v> {
 /// Whether somebody filled it in: few different characters, or the same line again.
 pub(super) fn repeats(symbols: &[u8]) -> bool {
     let look = &symbols[..symbols.len().min(FILLER_LOOK)];
-    let distinct = (0..=u8::MAX).filter(|byte| look.contains(byte)).count();
+    let mut seen = [false; 256];
+    look.iter().for_each(|&byte| seen[usize::from(byte)] = true);
+    let distinct = seen.iter().filter(|&&seen| seen).count();
     let once = look.get(..ONCE).is_none_or(|head| find(&look[1..], head).is_none());
     distinct < DISTINCT_MIN || !once
 }
 
 pub(super) fn find(text: &[u8], part: &[u8]) -> Option<usize> {
-    text.windows(part.len()).position(|window| window == part)
+    memchr::memmem::find(text, part)
 }
 
 /// Bytes of the header lines. Base64 has no colon: the last one is in the last header.
