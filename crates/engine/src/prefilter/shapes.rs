@@ -324,16 +324,18 @@ impl<const R: usize> simd::Work for Search<'_, R> {
     #[inline(always)]
     fn run(self) {
         let Search { shapes, bytes, from, blocks, sheet, places, colons_done, near, hits } = self;
-        let Sheet { masks, spots } = sheet;
+        let Sheet { masks, spots } = &mut *sheet;
         if shapes.digits_min >= DIGITS_USUAL && shapes.words_min >= WORDS_USUAL {
             spots.find::<DIGITS_USUAL, WORDS_USUAL>(masks);
         } else {
             spots.find::<DIGITS_LEAST, WORDS_LEAST>(masks);
         }
+        let sheet = &*sheet;
+        let Sheet { masks, spots } = sheet;
         places.set(shapes.level, &spots.digits[1..=blocks]);
-        shapes.digits.push_all(bytes, from, places, &Numbers { masks, spots }, hits);
+        shapes.digits.push_all(bytes, from, places, &Numbers(sheet), hits);
         places.set(shapes.level, &spots.word_digits[1..=blocks]);
-        shapes.words.push_all(bytes, from, places, &Words { masks, spots }, hits);
+        shapes.words.push_all(bytes, from, places, &Words(sheet), hits);
         for row in (1..=blocks).filter(|&row| spots.rare[row] != 0) {
             let at = from + (row - 1) * BLOCK;
             if spots.near[row] != 0 {
@@ -348,33 +350,29 @@ impl<const R: usize> simd::Work for Search<'_, R> {
 }
 
 /// Groups of digits, by their first.
-struct Numbers<'s, const R: usize> {
-    masks: &'s Masks<R>,
-    spots: &'s Spots<R>,
-}
+struct Numbers<'s, const R: usize>(&'s Sheet<R>);
 
 impl<const R: usize> Shaped for Numbers<'_, R> {
     #[inline(always)]
     fn facts(&self, place: usize) -> Facts {
-        let digits = from_place(&self.masks.0[DIGIT], place);
-        let count = set_within(digits, from_place(&self.spots.joined, place).trailing_ones());
+        let Sheet { masks, spots } = self.0;
+        let digits = from_place(&masks.0[DIGIT], place);
+        let count = set_within(digits, from_place(&spots.joined, place).trailing_ones());
         let group = digits.trailing_ones().min(GROUP_MAX as u32);
         Facts { place, digits: count.min(DIGITS_MAX), len: group as usize, holds: true }
     }
 }
 
 /// Words, by their first digits or the last byte of the block before it.
-struct Words<'s, const R: usize> {
-    masks: &'s Masks<R>,
-    spots: &'s Spots<R>,
-}
+struct Words<'s, const R: usize>(&'s Sheet<R>);
 
 impl<const R: usize> Shaped for Words<'_, R> {
     #[inline(always)]
     fn facts(&self, digit: usize) -> Facts {
-        let starts = self.spots.starts[1 + digit / BLOCK] << (BLOCK - 1 - digit % BLOCK);
+        let Sheet { masks, spots } = self.0;
+        let starts = spots.starts[1 + digit / BLOCK] << (BLOCK - 1 - digit % BLOCK);
         let place = digit - starts.leading_zeros() as usize;
-        let (digits, len) = self.masks.word_at(place, SHORT_WORD_MAX);
+        let (digits, len) = masks.word_at(place, SHORT_WORD_MAX);
         Facts { place, digits, len, holds: digits < len }
     }
 }

@@ -21,7 +21,12 @@ use crate::rules::run::InWindows;
 use crate::rules::{Rule, compile_hir};
 
 /// Bytes that the lazily built automaton of one rule may take per thread.
-const REGEX_CACHE_BYTES: usize = 1024 * 1024;
+pub(super) const REGEX_CACHE_BYTES: usize = 1024 * 1024;
+/// Bytes that those of all rules may take per thread; when they take more, all are begun anew. Text is seldom so mixed
+/// that it needs as much at a time. Little in tests, so that they see it happen.
+pub(super) const CACHES_MAX: usize = if cfg!(test) { 256 << 10 } else { 6 << 20 };
+/// How many times rules are asked between two looks at what that takes.
+const CACHES_LOOK: u32 = if cfg!(test) { 1 } else { 1024 };
 
 /// Starts beyond a window that are searched with it, at most.
 const AHEAD_MAX: usize = 64 * 1024;
@@ -48,20 +53,36 @@ impl Found {
 /// One thread's working memory for regexes.
 #[derive(Default)]
 pub struct RegexCaches {
-    by_rule: Vec<Option<Box<RegexCache>>>,
+    by_rule: Vec<Option<Box<meta::Cache>>>,
+    window_bytes: Vec<u64>,
     slots: Vec<Option<NonMaxUsize>>,
     known: Known,
-}
-
-struct RegexCache {
-    cache: meta::Cache,
-    window_bytes: u64,
+    /// How many times rules were asked.
+    asked: u32,
 }
 
 impl RegexCaches {
     /// Bytes handed to each rule's regex so far.
     pub fn window_bytes(&self) -> impl Iterator<Item = u64> {
-        self.by_rule.iter().map(|cache| cache.as_ref().map_or(0, |cache| cache.window_bytes))
+        self.window_bytes.iter().copied()
+    }
+
+    /// Bytes that automata take.
+    pub fn bytes(&self) -> usize {
+        self.by_rule.iter().flatten().map(|cache| cache.memory_usage()).sum()
+    }
+
+    /// Readies them for one of so many rules.
+    fn begin(&mut self, rules: usize) {
+        if self.by_rule.is_empty() {
+            self.by_rule.resize_with(rules, || None);
+            self.window_bytes.resize(rules, 0);
+        }
+        self.asked = self.asked.wrapping_add(1);
+        if self.asked.is_multiple_of(CACHES_LOOK) && self.bytes() > CACHES_MAX {
+            self.by_rule.iter_mut().for_each(|cache| *cache = None);
+        }
+        self.known.0.clear();
     }
 }
 
@@ -156,13 +177,10 @@ impl Confirmer {
             return;
         }
         let Compiled { regex, value } = self.regexes[index as usize].get_or_init(|| compile(rule));
-        if caches.by_rule.is_empty() {
-            caches.by_rule.resize_with(self.regexes.len(), || None);
-        }
-        let RegexCaches { by_rule, slots, known } = caches;
-        known.0.clear();
-        let fresh = || Box::new(RegexCache { cache: regex.create_cache(), window_bytes: 0 });
-        let RegexCache { cache, window_bytes } = &mut **by_rule[index as usize].get_or_insert_with(fresh);
+        caches.begin(self.regexes.len());
+        let RegexCaches { by_rule, window_bytes, slots, known, .. } = caches;
+        let cache = by_rule[index as usize].get_or_insert_with(|| Box::new(regex.create_cache()));
+        let window_bytes = &mut window_bytes[index as usize];
         let mut search = Search { regex, cache, rule, value, bytes, window_bytes, slots, known, ahead: 0 };
         // Where the trigger tells the start of a match, nothing is searched for.
         let is_placed = rule.lead.min == rule.lead.max;

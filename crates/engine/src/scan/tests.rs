@@ -54,6 +54,36 @@ fn values_are_found_at_either_end_and_next_to_each_other() {
     check(&[CARD], "no 4111-1111-1111-1111 and 4111111111111112", &[("card", "4111-1111-1111-1111")]);
 }
 
+#[test]
+fn automata_that_take_too_much_are_begun_anew_and_find_the_same() {
+    let rules: Vec<_> = (b'a'..=b'p')
+        .map(char::from)
+        .map(|letter| {
+            (
+                format!("r{letter}"),
+                format!("regex = 'word{letter}=(?P<value>(?:[a-z]{{1,40}}-?){{1,3}}[0-9]{{2}})'"),
+            )
+        })
+        .collect();
+    let rules: Vec<_> = rules.iter().map(|(id, fields)| (&id[..], &fields[..])).collect();
+    let scanner = scanner(&rules);
+    let (mut scratch, mut taken, mut begun_anew) = (Scratch::new(), 0, 0);
+    for round in 1..=60 {
+        let value = format!("{}-{}", "k".repeat(round % 37 + 1), "q".repeat(round));
+        let text: String =
+            (b'a'..=b'p').map(|letter| format!("word{}={value}42 ", char::from(letter))).collect();
+        let chunk = Chunk::whole(text.as_bytes(), b"");
+        let (mut found, mut alone) = (Vec::new(), Vec::new());
+        scanner.scan(&chunk, &mut scratch, &mut found);
+        scanner.scan(&chunk, &mut Scratch::new(), &mut alone);
+        assert_eq!(found, alone, "{value}");
+        begun_anew += usize::from(scratch.caches.bytes() < taken);
+        taken = scratch.caches.bytes();
+        assert!(taken <= confirm::CACHES_MAX + confirm::REGEX_CACHE_BYTES, "{taken}");
+    }
+    assert!(begun_anew > 0, "{taken} bytes at last");
+}
+
 /// Rules whose windows reach far before their triggers, with and without a place for these; and whose values are told by
 /// their bytes or by groups.
 const WIDE: [(&str, &str); 4] = [
