@@ -339,7 +339,7 @@ impl ObjectSource for PacketSource {
 
     fn open_akin(&self, object: &ObjectDescriptor) -> Result<(OpenObject, Option<Kin>), ObjectError> {
         match &self.ahead {
-            Some(ahead) => Ok((ahead.open(object.object_id as usize)?, None)),
+            Some(_) => Ok((self.open(object)?, None)),
             None => self.connector.open_akin(&object.path),
         }
     }

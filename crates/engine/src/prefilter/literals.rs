@@ -16,7 +16,7 @@ use std::sync::LazyLock;
 
 use super::shares::{GramSet, NO_GRAMS, common_share, common_with, gram_share, share, share_of_kinds};
 use super::simd::{
-    self, BLOCK, BUCKETS, Buckets, CASE, GRAM, GramHashes, KINDS, Level, SIFT_MAX, SetPlaces, kind,
+    self, BLOCK, BUCKETS, Buckets, CASE, CASES, GRAM, GramHashes, KINDS, Level, SIFT_MAX, SetPlaces, kind,
 };
 use super::{Hit, SEGMENT_ALIGN};
 use crate::rules::Literal;
@@ -27,8 +27,6 @@ const BATCH: usize = SIFT_MAX;
 const ROWS: usize = 1024;
 /// Lists of entries to verify: many more than there are literals, so that most are empty.
 const LISTS: usize = 4096;
-/// Sets the bit that tells small letters from capitals.
-const FOLD: u32 = u32::from_le_bytes([CASE; GRAM]);
 
 const _: () = assert!(SEGMENT_ALIGN.is_multiple_of(BLOCK));
 
@@ -39,7 +37,7 @@ const MIDDLE: u32 = 0x00ff_ff00;
 /// One of `N` numbers for some bytes of a gram in any case.
 #[inline(always)]
 fn hash<const N: usize>(gram: u32, bytes: u32) -> usize {
-    (((gram | FOLD) & bytes).wrapping_mul(0x9e37_79b1) >> (u32::BITS - N.ilog2())) as usize
+    (((gram | CASES) & bytes).wrapping_mul(0x9e37_79b1) >> (u32::BITS - N.ilog2())) as usize
 }
 
 /// The bit of an outer byte in its row, in any case.
@@ -74,7 +72,8 @@ const AROUND: usize = size_of::<u64>();
 
 impl Around {
     fn new(literal: &Literal, offset: i32) -> Around {
-        let first = (literal.bytes.len() as i32 - AROUND as i32).clamp(0, offset.max(0));
+        // As many bytes of the literal as there is room for, the gram among them.
+        let first = (literal.bytes.len() as i32 - AROUND as i32).max(0);
         let first = first.max(offset - (AROUND - GRAM) as i32).min(offset);
         let (mut bytes, mut fold, mut care) = ([0; AROUND], [0; AROUND], [0; AROUND]);
         for at in 0..AROUND {
@@ -374,7 +373,7 @@ impl RowTest {
     fn test(&self, block: &[u8; BLOCK + GRAM - 1]) -> u64 {
         let mut mask = 0;
         for at in (0..BLOCK / STRIDE).map(|sample| sample * STRIDE) {
-            let gram = u32::from_le_bytes([block[at], block[at + 1], block[at + 2], block[at + 3]]) | FOLD;
+            let gram = u32::from_le_bytes([block[at], block[at + 1], block[at + 2], block[at + 3]]) | CASES;
             let row = hash::<ROWS>(gram, MIDDLE);
             let seen = (self.first[row] >> (gram & 63)) & (self.last[row] >> ((gram >> 24) & 63)) & 1;
             mask |= seen << at;

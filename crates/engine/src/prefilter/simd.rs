@@ -189,7 +189,7 @@ impl Default for Buckets {
 }
 
 impl Buckets {
-    /// Allows `byte` at place `at` of the grams of `bucket`.
+    /// Allows bytes of `kind` at place `at` of the grams of `bucket`.
     pub fn allow(&mut self, bucket: usize, at: usize, kind: usize) {
         self.tables[bucket / 8][at][kind] |= 1 << (bucket % 8);
     }
@@ -227,7 +227,8 @@ pub struct GramHashes {
 /// Few of the bits are set, and all fit a part of the L1 cache.
 const GRAM_HASHES: usize = 1 << 17;
 const GRAM_HASH_FACTOR: u32 = 0x9e37_79b1;
-const CASES: u32 = u32::from_le_bytes([CASE; GRAM]);
+/// The same bit of every byte of a gram.
+pub const CASES: u32 = u32::from_le_bytes([CASE; GRAM]);
 
 /// Blocks whose masks are sifted together, at most.
 pub const SIFT_MAX: usize = 64;
