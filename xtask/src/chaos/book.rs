@@ -104,6 +104,25 @@ const SAMPLE: &str = "SELECT json_build_object(
     'processes', (SELECT coalesce(json_agg(json_build_object('id', encode(id, 'hex'), 'host', host)), '[]')
         FROM (SELECT id, host FROM worker_sessions UNION ALL SELECT id, host FROM orchestrators) x))";
 
+/// What is open of a master job, and every process: what to look at when a job is stuck.
+const OPEN: &str = "SELECT 'job ' || id || ' of ' || node_group || ': ' || status || ', version ' || version
+        || ', owner ' || coalesce(encode(orchestrator_id, 'hex'), 'nobody') || ' until ' || orchestrator_lease_expiry
+    FROM jobs WHERE id IN (OWN)
+    UNION ALL SELECT 'task ' || id || ' of job ' || job_id || ': ' || type || ' ' || status
+        || ', worker ' || coalesce(encode(worker_id, 'hex'), 'nobody') || ', not before ' || not_before
+        || ', failures ' || failures || ', abandonments ' || abandonments
+        || ', progress at ' || coalesce(progress_at, 0) || ', ' || left(payload, 200)
+    FROM (SELECT * FROM tasks WHERE job_id IN (OWN) AND status IN ('PENDING', 'RUNNING') ORDER BY status DESC, id
+        LIMIT 20) x
+    UNION ALL SELECT 'unit ' || id || ' of job ' || job_id || ': ' || status || ', fanned out ' || fanned_out
+    FROM (SELECT * FROM task_units WHERE job_id IN (OWN) AND (status <> 'COMMITTED' OR fanned_out <> 3) ORDER BY id
+        LIMIT 20) x
+    UNION ALL SELECT what || ' ' || encode(id, 'hex') || ' of ' || node_group || ', ' || host || ', lease until '
+        || lease_expiry
+    FROM (SELECT 'worker' AS what, id, node_group, host, lease_expiry FROM worker_sessions
+        UNION ALL SELECT 'orchestrator', id, node_group, host, lease_expiry FROM orchestrators) x
+    UNION ALL SELECT 'now ' || now_ms()";
+
 /// The database of a fleet.
 pub struct Book<'s> {
     server: &'s Server,
@@ -195,6 +214,11 @@ impl<'s> Book<'s> {
         Ok(serde_json::from_str(&self.lines(SAMPLE, master)?.join("\n"))?)
     }
 
+    /// What is open of a job that is stuck.
+    pub fn open(&self, master: &str) -> Vec<String> {
+        self.lines(OPEN, master).unwrap_or_else(|error| vec![error.to_string()])
+    }
+
     /// Every invariant of an ended job that does not hold.
     pub fn offences(&self, master: &str) -> Result<Vec<String>> {
         let all: Vec<String> = NEVER.iter().map(|(what, sql)| format!("SELECT '{what}', ({sql})")).collect();
@@ -252,6 +276,8 @@ mod tests {
         assert_eq!(book.offences(&master).unwrap(), Vec::<String>::new());
         let sample = book.sample(&master).unwrap();
         assert!(!sample.is_over() && sample.running() == 0);
+        let open = book.open(&master);
+        assert!(open.len() == 1 && open[0].starts_with("now "), "{open:?}");
         let outcome = crate::chaos::outcome::Outcome::of_fleet(&book, &master).unwrap();
         assert_eq!(outcome, crate::chaos::outcome::Outcome::default());
     }

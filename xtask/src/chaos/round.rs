@@ -87,9 +87,14 @@ impl<'c, 's> Round<'c, 's> {
 
     fn not_longer_than(&self, limit: Duration, what: &str) -> Result<()> {
         if self.begun.elapsed() > limit {
-            bail!("{what} within {} s (job {})", limit.as_secs(), self.master);
+            return self.stuck(what, limit);
         }
         Ok(())
+    }
+
+    fn stuck(&self, what: &str, limit: Duration) -> Result<()> {
+        let open = self.chaos.book.open(&self.master).join("\n  ");
+        bail!("{what} within {} s (job {})\n  {open}", limit.as_secs(), self.master)
     }
 
     /// One look at the job and the fleet, with everything that must hold at any time. `None` when the
@@ -307,7 +312,7 @@ impl<'c, 's> Round<'c, 's> {
                 }
             }
             if since.elapsed() > HANG {
-                bail!("no recovery from {from} within {} s (job {})", HANG.as_secs(), self.master);
+                return self.stuck(&format!("no recovery from {from}"), HANG);
             }
         }
         let took = since.elapsed();
