@@ -191,7 +191,9 @@ async fn ingest(url: &str) {
 
 /// The floor: the same rows, by COPY and nothing else.
 async fn bare_copy(client: &tokio_postgres::Client, round: usize) -> Duration {
-    const COPY: &str = "COPY task_output_records FROM STDIN (FORMAT binary)";
+    const COPY: &str = "COPY task_output_records
+            (unit_id, sequence, kind, name, object_key_hash, size, mtime_ns, ctime_ns, inode, reason)
+        FROM STDIN (FORMAT binary)";
     let (long, short, bytes, text) = (Type::INT8, Type::INT2, Type::BYTEA, Type::TEXT);
     let types =
         [&long, &long, &short, &bytes, &bytes, &long, &long, &long, &long, &text].map(|kind| kind.clone());

@@ -226,8 +226,10 @@ impl<'c, 's> Round<'c, 's> {
 
     /// Pauses the job; restarts everything while it rests; resumes it.
     fn pause(&mut self) -> Result<()> {
+        if !self.command("pause")? {
+            return Ok(());
+        }
         self.chaos.tally.pauses += 1;
-        self.command("pause")?;
         let since = Instant::now();
         let mut quiet_after = None;
         let rests = |sample: &Sample| sample.jobs.iter().all(|job| job.status == "PAUSED" || job.is_over());
@@ -262,16 +264,20 @@ impl<'c, 's> Round<'c, 's> {
         if now.is_over() {
             return Ok(());
         }
-        self.command("resume")?;
+        if !self.command("resume")? {
+            return Ok(());
+        }
         self.recover("a pause", Instant::now(), &now, &[])
     }
 
-    fn command(&mut self, verb: &str) -> Result<()> {
+    /// Tells the job something; false when it ended before it heard.
+    fn command(&mut self, verb: &str) -> Result<bool> {
         let answer = self.chaos.direct.run(["job", verb, self.master.as_str()]);
-        if answer.code != Some(0) {
-            bail!("`job {verb}` failed: {answer:?}");
+        match answer.code {
+            Some(0) => Ok(true),
+            _ if self.last_known()?.is_over() => Ok(false),
+            _ => bail!("`job {verb}` failed: {answer:?}"),
         }
-        Ok(())
     }
 
     fn all_registered(&mut self) -> Result<Sample> {

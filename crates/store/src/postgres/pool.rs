@@ -4,13 +4,11 @@
 //! middle, because its caller went away or the network did, is closed, and the server rolls back.
 
 use std::collections::HashMap;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio_postgres::binary_copy::BinaryCopyInWriter;
-use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Row, Statement};
 
 use super::config::Target;
@@ -27,37 +25,6 @@ pub(super) type Param = Box<dyn ToSql + Sync + Send>;
 pub(super) struct Call {
     pub sql: &'static str,
     pub params: Vec<Param>,
-}
-
-/// A statement that takes rows, with the types of their columns.
-#[derive(Clone, Copy)]
-pub(super) struct CopyIn {
-    pub sql: &'static str,
-    pub types: &'static [Type],
-}
-
-/// Rows on their way to the server. Dropped before its end, none of them is there.
-pub(super) struct Rows(Pin<Box<BinaryCopyInWriter>>);
-
-/// What is sent to the server at once with others.
-pub(super) enum Step<'a> {
-    /// No more rows come. The first of its pipeline: before it, the server takes nothing else.
-    EndRows(Rows),
-    Ask(&'a Call),
-    /// Rows come next. The last of its pipeline.
-    BeginRows(CopyIn),
-}
-
-pub(super) enum Answer {
-    Rows(Vec<Row>),
-    Taken,
-    Takes(Rows),
-}
-
-impl Rows {
-    pub async fn write(&mut self, row: &[&(dyn ToSql + Sync)]) -> std::result::Result<(), Error> {
-        self.0.as_mut().write(row).await
-    }
 }
 
 pub(super) struct Pool {
@@ -152,36 +119,26 @@ impl Pool {
 }
 
 impl Loan {
-    /// Sends all steps at once; the answers in their order. A node group may be far from the database: this is
-    /// one round trip, and one more the first time a connection meets a statement. A step that cannot be sent
+    /// Sends all calls at once; the answers in their order. A node group may be far from the database: this is
+    /// one round trip, and one more the first time a connection meets a statement. A call that cannot be sent
     /// is the last one that has an answer: what comes behind it is not sent either.
-    pub async fn pipeline(&self, mut steps: Vec<Step<'_>>) -> Vec<std::result::Result<Answer, Error>> {
+    pub async fn pipeline(&self, calls: &[Call]) -> Vec<std::result::Result<Vec<Row>, Error>> {
         let connection = self.connection();
-        let mut answers = Vec::with_capacity(steps.len());
-        let new = steps.iter().any(|step| step.sql().is_some_and(|sql| connection.known(sql).is_none()));
-        if new && matches!(steps.first(), Some(Step::EndRows(_))) {
-            self.pool.count_round_trip();
-            answers.push(connection.send(steps.remove(0), None).await);
-        }
-        if new {
+        if calls.iter().any(|call| connection.known(call.sql).is_none()) {
             self.pool.count_round_trip();
         }
         self.pool.count_round_trip();
-        let prepared = in_order(steps.iter().map(|step| connection.prepare(step.sql()))).await;
-        let sent = steps
-            .into_iter()
+        let prepared = in_order(calls.iter().map(|call| connection.prepare(call.sql))).await;
+        let sent = calls
+            .iter()
             .zip(prepared)
-            .map(|(step, statement)| async move { connection.send(step, statement?).await });
-        answers.extend(in_order(sent).await);
-        answers
+            .map(|(call, statement)| async move { connection.send(call, &statement?).await });
+        in_order(sent).await
     }
 
     /// One call.
     pub async fn ask(&self, call: &Call) -> std::result::Result<Vec<Row>, Error> {
-        match self.pipeline(vec![Step::Ask(call)]).await.pop().expect("a call has an answer")? {
-            Answer::Rows(rows) => Ok(rows),
-            Answer::Taken | Answer::Takes(_) => unreachable!("a call is answered with rows"),
-        }
+        self.pipeline(std::slice::from_ref(call)).await.pop().expect("a call has an answer")
     }
 
     pub fn client(&self) -> &Client {
@@ -200,48 +157,26 @@ impl Loan {
     }
 }
 
-impl Step<'_> {
-    fn sql(&self) -> Option<&'static str> {
-        match self {
-            Step::EndRows(_) => None,
-            Step::Ask(call) => Some(call.sql),
-            Step::BeginRows(copy) => Some(copy.sql),
-        }
-    }
-}
-
 impl Connection {
     fn known(&self, sql: &'static str) -> Option<Statement> {
         let known = self.statements.lock().unwrap_or_else(PoisonError::into_inner);
         known.get(&sql.as_ptr().addr()).cloned()
     }
 
-    async fn prepare(&self, sql: Option<&'static str>) -> std::result::Result<Option<Statement>, Error> {
-        let Some(sql) = sql else { return Ok(None) };
+    async fn prepare(&self, sql: &'static str) -> std::result::Result<Statement, Error> {
         if let Some(statement) = self.known(sql) {
-            return Ok(Some(statement));
+            return Ok(statement);
         }
         let statement = self.client.prepare(sql).await?;
         let mut known = self.statements.lock().unwrap_or_else(PoisonError::into_inner);
         known.insert(sql.as_ptr().addr(), statement.clone());
-        Ok(Some(statement))
+        Ok(statement)
     }
 
-    /// Sends a step, whose statement was prepared if it has one.
-    async fn send(&self, step: Step<'_>, statement: Option<Statement>) -> std::result::Result<Answer, Error> {
-        let prepared = || statement.expect("what has a statement was prepared");
-        match step {
-            Step::EndRows(mut rows) => rows.0.as_mut().finish().await.map(|_| Answer::Taken),
-            Step::Ask(call) => {
-                let params: Vec<&(dyn ToSql + Sync)> =
-                    call.params.iter().map(|param| &**param as &(dyn ToSql + Sync)).collect();
-                self.client.query(&prepared(), &params).await.map(Answer::Rows)
-            }
-            Step::BeginRows(copy) => {
-                let sink = self.client.copy_in(&prepared()).await?;
-                Ok(Answer::Takes(Rows(Box::pin(BinaryCopyInWriter::new(sink, copy.types)))))
-            }
-        }
+    async fn send(&self, call: &Call, statement: &Statement) -> std::result::Result<Vec<Row>, Error> {
+        let params: Vec<&(dyn ToSql + Sync)> =
+            call.params.iter().map(|param| &**param as &(dyn ToSql + Sync)).collect();
+        self.client.query(statement, &params).await
     }
 }
 

@@ -2,14 +2,13 @@
 //!
 //! Statements whose answer nobody waits for are queued and sent with the next one that has an answer, or
 //! with COMMIT; BEGIN goes with the first. So a verb is written one statement after the other, and a fenced
-//! write of any size is two round trips; what is one statement or a few at once is one. Many rows go by COPY,
-//! which is begun with the statements before it and ends with those behind it, and so costs none of its own.
+//! write of any size is two round trips; what is one statement or a few at once is one. Many rows are
+//! one statement with an array for each column, so that the server waits for its process only between statements.
 
-use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Row};
 
 use super::error::{gave_way, is_lost, store_error, tells_nothing};
-use super::pool::{Answer, Call, CopyIn, Loan, Param, Rows, Step};
+use super::pool::{Call, Loan, Param};
 use super::tasks::Fence;
 use super::wake::{NOTIFY, Wakes};
 use super::{PostgresStore, Result};
@@ -37,8 +36,6 @@ pub(super) struct Tx<'s> {
     mode: &'static str,
     begun: bool,
     queue: Vec<Call>,
-    /// The server takes rows. They end with the next statements that are sent.
-    rows: Option<Rows>,
     /// Who may be waiting for what this writes.
     wakes: Wakes,
     /// The last failure is one that another attempt may not meet.
@@ -94,7 +91,6 @@ impl PostgresStore {
             mode,
             begun: false,
             queue: Vec::new(),
-            rows: None,
             wakes: Wakes::Nobody,
             again: false,
             committed: false,
@@ -118,34 +114,8 @@ impl Tx<'_> {
     /// Several statements that do not need one another's answers, in one round trip.
     pub async fn query_all<const N: usize>(&mut self, calls: [Call; N]) -> Result<[Vec<Row>; N]> {
         self.queue.extend(calls);
-        let mut answers = self.flush(None, None).await?;
+        let mut answers = self.flush(None).await?;
         Ok(last_of(&mut answers))
-    }
-
-    /// Several statements, and behind them, in the same round trip, one that takes the rows that come next.
-    pub async fn query_all_then_copy<const N: usize>(
-        &mut self,
-        calls: [Call; N],
-        copy: CopyIn,
-    ) -> Result<[Vec<Row>; N]> {
-        self.queue.extend(calls);
-        let mut answers = self.flush(None, Some(copy)).await?;
-        Ok(last_of(&mut answers))
-    }
-
-    /// Whether rows are taken already.
-    pub fn takes_rows(&self) -> bool {
-        self.rows.is_some()
-    }
-
-    /// A row for the statement that takes them.
-    pub async fn row(&mut self, row: &[&(dyn ToSql + Sync)]) -> Result<()> {
-        let rows = self.rows.as_mut().expect("a statement takes rows");
-        let written = rows.write(row).await;
-        written.map_err(|error| {
-            self.again = is_lost(&error);
-            store_error(&error)
-        })
     }
 
     /// The last statements of a verb, and COMMIT with them: what they lock is free again before anyone has
@@ -176,9 +146,8 @@ impl Tx<'_> {
         self.store.fence
     }
 
-    /// Sends what is queued, and `last` or `copy` behind it; what each of the queued answered, or the first
-    /// failure.
-    async fn flush(&mut self, last: Option<&'static str>, copy: Option<CopyIn>) -> Result<Vec<Vec<Row>>> {
+    /// Sends what is queued, and `last` behind it; what each of the queued answered, or the first failure.
+    async fn flush(&mut self, last: Option<&'static str>) -> Result<Vec<Vec<Row>>> {
         let mut calls = Vec::with_capacity(self.queue.len() + 3);
         if !std::mem::replace(&mut self.begun, true) {
             calls.push(Call { sql: self.mode, params: Vec::new() });
@@ -190,19 +159,13 @@ impl Tx<'_> {
         calls.append(&mut self.queue);
         let asked = calls.len();
         calls.extend(last.map(|sql| Call { sql, params: Vec::new() }));
-        let ended = self.rows.take().map(Step::EndRows);
-        let steps: Vec<_> =
-            ended.into_iter().chain(calls.iter().map(Step::Ask)).chain(copy.map(Step::BeginRows)).collect();
-        let sent = steps.len();
-        let results = self.loan.pipeline(steps).await;
-        let committing = last == Some(COMMIT) && self.mode == WRITE && results.len() == sent;
-        let mut answers = Vec::with_capacity(sent);
+        let results = self.loan.pipeline(&calls).await;
+        let committing = last == Some(COMMIT) && self.mode == WRITE && results.len() == calls.len();
+        let mut answers = Vec::with_capacity(calls.len());
         let mut failed: Option<Error> = None;
         for result in results {
             match result {
-                Ok(Answer::Rows(rows)) => answers.push(rows),
-                Ok(Answer::Takes(rows)) => self.rows = Some(rows),
-                Ok(Answer::Taken) => {}
+                Ok(rows) => answers.push(rows),
                 // With COMMIT under way, a lost connection leaves open whether it arrived; unless a statement
                 // before it failed, for then it was a rollback.
                 Err(error) if committing && failed.is_none() && tells_nothing(&error) => {
@@ -240,8 +203,6 @@ impl Tx<'_> {
             self.store.waker.wake(Wakes::Everyone);
             return Ended::With(Err(error));
         }
-        // Rows that were not ended never come, and the server waits for nothing more.
-        self.rows = None;
         // A connection that cannot even roll back is dropped, and the server does it.
         if !self.begun || self.committed || self.loan.client().batch_execute(ROLLBACK).await.is_ok() {
             self.loan.give_back();
@@ -258,10 +219,10 @@ impl Tx<'_> {
             return Ok(Vec::new());
         }
         if self.store.fault(self.verb, Stage::BeforeCommit) == Fault::LoseAnswer {
-            self.flush(None, None).await?;
+            self.flush(None).await?;
             return Err(StoreError::CommitUnknown("lost before the commit".into()));
         }
-        let answers = self.flush(Some(COMMIT), None).await?;
+        let answers = self.flush(Some(COMMIT)).await?;
         self.committed = true;
         if self.store.fault(self.verb, Stage::AfterCommit) == Fault::LoseAnswer {
             return Err(StoreError::CommitUnknown("lost after the commit".into()));

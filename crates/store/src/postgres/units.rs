@@ -13,10 +13,9 @@ use domesday_model::{
 };
 use serde_json::json;
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
 
 use super::jobs::{self, ENUMERATION as FILE};
-use super::pool::{Call, CopyIn};
+use super::pool::Call;
 use super::rows::{column, get, only, text};
 use super::transaction::{Tx, params};
 use super::{Result, origins, results, targets, tasks};
@@ -32,26 +31,10 @@ use crate::values;
 pub(super) const OF_TASK: &str = statement(FILE, "units_of_task");
 pub(super) const STAGED_HASHES: &str = statement(FILE, "staged_hashes");
 
-const COMMIT_STAGED: &str = statement(FILE, "commit_staged_unit");
+/// Records of one statement: the server puts them away while the next ones are on their way.
+const RECORDS_AT_ONCE: usize = 1_024;
 
-/// Takes records, in the order of the columns that it names.
-const RECORDS: CopyIn = CopyIn {
-    sql: statement(FILE, "copy_records"),
-    types: &[
-        Type::INT8,
-        Type::INT8,
-        Type::INT2,
-        Type::BYTEA,
-        Type::BYTEA,
-        Type::INT8,
-        Type::INT8,
-        Type::INT8,
-        Type::INT8,
-        Type::BYTEA,
-        Type::TEXT,
-        Type::TEXT,
-    ],
-};
+const COMMIT_STAGED: &str = statement(FILE, "commit_staged_unit");
 
 /// Columns as in the statement `units_of_task`.
 pub(super) fn unit_state(row: &Row) -> Result<UnitState> {
@@ -71,10 +54,7 @@ pub(super) fn unit_state(row: &Row) -> Result<UnitState> {
 
 pub(super) async fn commit(tx: &mut Tx<'_>, claim: &Claim, listings: &[UnitListing]) -> Result<()> {
     let calls = [tasks::fence_call(tx, claim), insert_call(claim.task, listings)?];
-    let [fence, inserted] = match listings.iter().any(|listing| !listed(listing).is_empty()) {
-        true => tx.query_all_then_copy(calls, RECORDS).await?,
-        false => tx.query_all(calls).await?,
-    };
+    let [fence, inserted] = tx.query_all(calls).await?;
     let task = tasks::fenced(claim, &fence)?;
     commit_records(tx, claim.task, task, listings, &inserted).await?;
     if let Some(batch) = Batch::of_units(claim, listings)? {
@@ -87,10 +67,7 @@ pub(super) async fn commit(tx: &mut Tx<'_>, claim: &Claim, listings: &[UnitListi
 pub(super) async fn commit_last(tx: &mut Tx<'_>, claim: &Claim, listings: &[UnitListing]) -> Result<()> {
     let calls =
         [tasks::fence_call(tx, claim), insert_call(claim.task, listings)?, open_units_call(claim.task)];
-    let [fence, inserted, open] = match listings.iter().any(|listing| !listed(listing).is_empty()) {
-        true => tx.query_all_then_copy(calls, RECORDS).await?,
-        false => tx.query_all(calls).await?,
-    };
+    let [fence, inserted, open] = tx.query_all(calls).await?;
     let task = tasks::fenced(claim, &fence)?;
     commit_records(tx, claim.task, task, listings, &inserted).await?;
     if let Some(batch) = Batch::of_units(claim, listings)? {
@@ -179,7 +156,7 @@ async fn commit_records(
             None => known.push(listing),
         }
     }
-    copy_records(tx, &new).await?;
+    insert_records(tx, &new);
     replace_staging(tx, id, task, &known).await
 }
 
@@ -215,7 +192,7 @@ async fn replace_staging(
         match &listing.outcome {
             UnitOutcome::Listed(records) => {
                 clear(tx, task, UnitId(unit));
-                copy_records(tx, &[(UnitId(unit), 0, records)]).await?;
+                insert_records(tx, &[(UnitId(unit), 0, records)]);
                 add_totals(tx, UnitId(unit), &Totals::of(records));
                 tx.run(COMMIT_STAGED, params![unit, task.origin.0]);
             }
@@ -270,31 +247,35 @@ fn add_totals(tx: &mut Tx<'_>, unit: UnitId, totals: &Totals) {
     tx.run(ADD, params![unit.0, records, containers, objects, skipped, unchanged, bytes]);
 }
 
-/// Sends records of units, each from a sequence number on, and queues the reasons of those left out. The
-/// server puts rows away while others are still on their way.
-async fn copy_records(tx: &mut Tx<'_>, units: &[(UnitId, i64, &[UnitRecord])]) -> Result<()> {
+/// Queues records of units, each from a sequence number on, and the reasons of those left out.
+///
+/// Not by COPY, although that is faster: a server that waits for rows keeps what the transaction has locked, however
+/// long its process is suspended, and no time limit of a session ends that.
+fn insert_records(tx: &mut Tx<'_>, units: &[(UnitId, i64, &[UnitRecord])]) {
+    const RECORDS: &str = statement(FILE, "insert_records");
     const SKIPS: &str = statement(FILE, "add_unit_skips");
-    if !tx.takes_rows() && units.iter().any(|(_, _, records)| !records.is_empty()) {
-        let [] = tx.query_all_then_copy([], RECORDS).await?;
-    }
-    for (unit, first, records) in units {
-        for (sequence, record) in (*first..).zip(*records) {
-            tx.row(&[
-                &unit.0,
-                &sequence,
-                &(record.kind.code() as i16),
-                &record.name,
-                &&ObjectKey::hash128(&record.name)[..],
-                &record.size.cast_signed(),
-                &record.marks.mtime_ns,
-                &record.marks.ctime_ns,
-                &record.marks.inode.cast_signed(),
-                &record.marks.tag.as_ref().map(|tag| &tag[..]),
-                &record.reason.map(Reason::as_str),
-                &record.metadata.as_deref().map(text),
-            ])
-            .await?;
-        }
+    let rows: Vec<(i64, i64, &UnitRecord)> = units
+        .iter()
+        .flat_map(|(unit, first, records)| {
+            (*first..).zip(*records).map(|(sequence, record)| (unit.0, sequence, record))
+        })
+        .collect();
+    for rows in rows.chunks(RECORDS_AT_ONCE) {
+        let params = params![
+            column(rows, |(unit, ..)| *unit),
+            column(rows, |(_, sequence, _)| *sequence),
+            column(rows, |(.., record)| record.kind.code() as i16),
+            column(rows, |(.., record)| record.name.clone()),
+            column(rows, |(.., record)| ObjectKey::hash128(&record.name).to_vec()),
+            column(rows, |(.., record)| record.size.cast_signed()),
+            column(rows, |(.., record)| record.marks.mtime_ns),
+            column(rows, |(.., record)| record.marks.ctime_ns),
+            column(rows, |(.., record)| record.marks.inode.cast_signed()),
+            seldom(rows, |(.., record)| record.marks.tag.as_ref().map(|tag| tag.to_vec())),
+            seldom(rows, |(.., record)| record.reason.map(Reason::as_str)),
+            seldom(rows, |(.., record)| record.metadata.as_deref().map(text)),
+        ];
+        tx.run(RECORDS, params);
     }
     let (mut ids, mut reasons, mut counts) = (Vec::new(), Vec::new(), Vec::new());
     for (unit, _, records) in units {
@@ -307,7 +288,12 @@ async fn copy_records(tx: &mut Tx<'_>, units: &[(UnitId, i64, &[UnitRecord])]) -
     if !ids.is_empty() {
         tx.run(SKIPS, params![ids, reasons, counts]);
     }
-    Ok(())
+}
+
+/// A column that most lists have nothing in: then it is not sent, and each row has NULL there.
+fn seldom<'a, T, U>(things: &'a [T], value: impl FnMut(&'a T) -> Option<U>) -> Option<Vec<Option<U>>> {
+    let values = column(things, value);
+    values.iter().any(Option::is_some).then_some(values)
 }
 
 // ── units listed in batches ────────────────────────────────────────────────────────────────────────
@@ -318,7 +304,7 @@ pub(super) async fn stage(tx: &mut Tx<'_>, claim: &Claim, batch: &StageBatch) ->
         insert_staging_call(claim.task, &batch.key),
         staging_call(claim.task, vec![batch.key.0.clone()]),
     ];
-    let [fence, _, staging] = tx.query_all_then_copy(calls, RECORDS).await?;
+    let [fence, _, staging] = tx.query_all(calls).await?;
     let task = tasks::fenced(claim, &fence)?;
     let row = staging.first().ok_or(StoreError::LostClaim(claim.task))?;
     let (unit, next): (UnitId, i64) = (UnitId(get(row, 0)?), get(row, 2)?);
@@ -329,7 +315,7 @@ pub(super) async fn stage(tx: &mut Tx<'_>, claim: &Claim, batch: &StageBatch) ->
     if batch.first_sequence > next {
         return Err(StoreError::Gap { task: claim.task, expected: next, found: batch.first_sequence });
     }
-    copy_records(tx, &[(unit, next, &batch.records)]).await?;
+    insert_records(tx, &[(unit, next, &batch.records)]);
     add_totals(tx, unit, &Totals::of(&batch.records));
     record_batch(tx, claim.task, task, Batch::of_part(claim, batch)?);
     targets::persist(tx, task, &batch.targets).await?;

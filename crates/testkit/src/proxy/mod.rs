@@ -228,7 +228,8 @@ async fn serve(shared: Arc<Shared>, mut client: TcpStream) {
         let mut down = std::pin::pin!(forward_down(&shared, server.0, client.1, &heard));
         tokio::select! {
             fate = &mut up => {
-                let fate = fate.unwrap_or(Fate::Closed);
+                // A client that was killed may be reset; the server must not wait for it.
+                let fate = fate.unwrap_or(Fate::Cut);
                 // A client that said good-bye still hears the server out.
                 if fate == Fate::Closed {
                     let _ = down.await;

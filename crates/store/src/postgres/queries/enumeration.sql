@@ -209,10 +209,12 @@ UPDATE task_units SET status = 'FAILED', reason = $2, detail = $3, fanned_out = 
 WHERE id = $1 AND status = 'STAGING';
 
 -- No conflict to look for: the unit's row is locked, and its count of records tells which come next.
--- name: copy_records
-COPY task_output_records
+-- name: insert_records
+INSERT INTO task_output_records
     (unit_id, sequence, kind, name, object_key_hash, size, mtime_ns, ctime_ns, inode, tag, reason, metadata)
-FROM STDIN (FORMAT binary);
+SELECT *
+FROM unnest($1::bigint[], $2::bigint[], $3::smallint[], $4::bytea[], $5::bytea[], $6::bigint[], $7::bigint[],
+            $8::bigint[], $9::bigint[], $10::bytea[], $11::text[], $12::text[]);
 
 -- name: add_unit_totals
 UPDATE task_units

@@ -36,6 +36,14 @@ async fn every_statement_prepares() {
     assert_eq!(refused, Vec::<String>::new());
 }
 
+/// In the middle of one that does, the server keeps what is locked for as long as its process is suspended: no time
+/// limit of a session ends that.
+#[test]
+fn no_statement_waits_for_rows() {
+    let waits = FILES.into_iter().flat_map(statements).filter(|(_, sql)| sql.contains("FROM STDIN"));
+    assert_eq!(waits.map(|(name, _)| name).collect::<Vec<_>>(), Vec::<&str>::new());
+}
+
 #[test]
 fn every_statement_is_used() {
     const SOURCES: [&str; 15] = [
