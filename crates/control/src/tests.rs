@@ -221,7 +221,8 @@ async fn a_job_runs_to_its_end() {
 /// stays staged and unseen, and the next process goes on with it as the kind's policy says.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_half_listed_folder_is_gone_on_with() {
-    for policy in [ResumePolicy::ExcludeStaged, ResumePolicy::FromResumePoint, ResumePolicy::ClearAndRelist] {
+    use ResumePolicy::{ClearAndRelist, ExcludeListed, ExcludeStaged, FromResumePoint};
+    for policy in [ExcludeStaged, FromResumePoint, ExcludeListed, ClearAndRelist] {
         let fake = Fake::new(&[("a", 3), ("b", MANY), ("c", 2)], policy);
         let bench = Bench::new(Arc::clone(&fake), Options::default()).await;
         let (signal, stop) = StopSignal::new();
@@ -230,14 +231,14 @@ async fn a_half_listed_folder_is_gone_on_with() {
         assert_eq!(job.status, JobStatus::Running, "{policy:?}");
         let summary = bench.store.summary(MASTER).await.unwrap();
         match policy {
-            ResumePolicy::FromResumePoint => {
-                assert!(summary.objects_listed >= 2_003, "pages are seen at once")
+            FromResumePoint | ExcludeListed => {
+                assert!(summary.objects_listed >= 2_003, "{policy:?}: pages are seen at once")
             }
             _ => assert!(summary.objects_listed <= 5, "{policy:?}: what is staged is not seen"),
         }
         assert!(summary.tasks_open > 0);
         // Stopped again, and again: each time further. Pages that are there are not listed again.
-        let further: &[usize] = if policy == ResumePolicy::FromResumePoint { &[] } else { &[3_500, 4_000] };
+        let further: &[usize] = if policy == FromResumePoint { &[] } else { &[3_500, 4_000] };
         for &after in further {
             let (signal, stop) = StopSignal::new();
             fake.then(after, Mishap::Stop(signal));
@@ -251,11 +252,13 @@ async fn a_half_listed_folder_is_gone_on_with() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_listing_that_panics_is_tried_again_and_gone_on_with() {
-    let fake = Fake::new(&[("a", MANY)], ResumePolicy::ExcludeStaged);
-    let bench = Bench::new(Arc::clone(&fake), Options::default()).await;
-    fake.then(3_000, Mishap::Panic);
-    assert_eq!(bench.run(never()).await.unwrap().status, JobStatus::Completed);
-    bench.assert_complete(&["a"]).await;
+    for policy in [ResumePolicy::ExcludeStaged, ResumePolicy::ExcludeListed] {
+        let fake = Fake::new(&[("a", MANY)], policy);
+        let bench = Bench::new(Arc::clone(&fake), Options::default()).await;
+        fake.then(3_000, Mishap::Panic);
+        assert_eq!(bench.run(never()).await.unwrap().status, JobStatus::Completed, "{policy:?}");
+        bench.assert_complete(&["a"]).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

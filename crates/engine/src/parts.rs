@@ -54,7 +54,11 @@ impl Parts {
 
     /// Whether one of them is somewhere in `text`.
     pub fn is_in(&self, text: &[u8]) -> bool {
-        (0..text.len()).any(|at| self.begins(&text[at..]))
+        let may_begin =
+            |pair: &[u8]| self.first[usize::from(pair[0])] & self.second[usize::from(pair[1])] != 0;
+        let mut pairs = text.windows(2).enumerate();
+        pairs.any(|(at, pair)| may_begin(pair) && self.begins(&text[at..]))
+            || text.last().is_some_and(|last| self.first[usize::from(*last)] & self.single != 0)
     }
 
     /// Whether `text` begins with one of them.

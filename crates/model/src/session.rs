@@ -8,6 +8,10 @@ pub enum ResumePolicy {
     /// Go on from the last page's resume point (cursors of paged listings). Each page is committed, and its
     /// objects are scanned, before the next is asked for.
     FromResumePoint,
+    /// List again and leave out what earlier pages have (histories of git). As with resume points each page is
+    /// committed, and its objects are scanned, while listing goes on; but nothing is asked of the order, which may
+    /// be another one by then.
+    ExcludeListed,
     /// Clear what is staged and list again (database levels).
     ClearAndRelist,
 }

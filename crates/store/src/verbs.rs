@@ -150,6 +150,13 @@ pub trait Store: Send + Sync {
         unit: UnitId,
         first_bytes: std::ops::RangeInclusive<u8>,
     ) -> Result<Vec<[u8; 16]>>;
+    /// The names of what some pages of a container have, listed under this task or the one it was split from.
+    async fn listed_names(
+        &self,
+        claim: &Claim,
+        container: &ObjectKey,
+        pages: std::ops::Range<i64>,
+    ) -> Result<Vec<Vec<u8>>>;
     /// Commits containers that were listed whole, pages of them, or failures; one batch of the session. A
     /// listing takes the place of what is staged under its key; what is committed or failed already stays as it
     /// is. A page whose predecessor is missing, or was the last, is refused with [`StoreError::Gap`], and all

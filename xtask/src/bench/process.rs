@@ -9,6 +9,8 @@ use anyhow::{Context, Result, bail};
 
 /// Tells what a process and its children used, once they ended.
 const TIME: &str = "/usr/bin/time";
+/// Keeps a process and its threads to some processors.
+pub const TASKSET: &str = "taskset";
 /// Where programs to compare with are kept, below the user's cache folder.
 const PEERS: &str = "domesday-bench/peers/bin";
 /// What a scan ends with: nothing found, something found, not everything read.
@@ -38,6 +40,13 @@ impl Timed {
         let mut command = Command::new(TIME);
         command.arg("-o").arg(&used).args(["-f", "%U %S %M"]).arg(program);
         Timed { command, used }
+    }
+
+    /// The same on some processors only, by their numbers as `taskset -c` takes them.
+    pub fn on_processors(folder: &Path, processors: &str, program: &Path) -> Timed {
+        let mut timed = Timed::new(folder, TASKSET);
+        timed.command.args(["-c", processors]).arg(program);
+        timed
     }
 
     /// Runs it to its end, which is to be one of these codes. Its output is not looked at.

@@ -94,7 +94,7 @@ impl Bench<'_> {
     fn unchanged(&self, rows: &mut Rows) -> Result<()> {
         let (tree, folder) = (self.setup.tree()?, &self.setup.folder);
         scan_anew(folder, self.binary, tree, &[])?;
-        let again = || scan(folder, self.binary, tree, &[]);
+        let again = || scan(Timed::new(folder, self.binary), folder, tree, &[]);
         let listing = || {
             let mut find = Timed::new(folder, "find");
             find.command.arg(tree).args(["-printf", "%s %T@ %C@ %i\\n"]);
@@ -111,16 +111,20 @@ impl Bench<'_> {
 
 /// A scan into a new book.
 pub fn scan_anew(folder: &Path, binary: &Path, target: &Path, options: &[&str]) -> Result<Ran> {
+    scan_anew_by(Timed::new(folder, binary), folder, target, options)
+}
+
+/// The same, by a program that is begun in its own way.
+pub fn scan_anew_by(timed: Timed, folder: &Path, target: &Path, options: &[&str]) -> Result<Ran> {
     let state = folder.join("state");
     if state.exists() {
         std::fs::remove_dir_all(&state).with_context(|| format!("cannot remove {}", state.display()))?;
     }
-    scan(folder, binary, target, options)
+    scan(timed, folder, target, options)
 }
 
 /// A scan into the book that is there.
-fn scan(folder: &Path, binary: &Path, target: &Path, options: &[&str]) -> Result<Ran> {
-    let mut timed = Timed::new(folder, binary);
+fn scan(mut timed: Timed, folder: &Path, target: &Path, options: &[&str]) -> Result<Ran> {
     timed.command.arg("scan").arg(target).arg("--state").arg(folder.join("state"));
     timed.command.args(["--quiet", "--format", "jsonl", "--output"]).arg(folder.join("findings.jsonl"));
     timed.command.args(options);

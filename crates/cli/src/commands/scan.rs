@@ -1,7 +1,7 @@
 //! `domesday scan`: one process that runs the whole flow on the embedded book.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,11 +12,14 @@ use domesday_connectors::stdin::{self, StdinFactory};
 use domesday_control::{Local, LocalConfig, Progress, RuleCache, StopSignal, WorkerParts, run_local};
 use domesday_engine::{RuleSet, Scanner};
 use domesday_model::{
-    Command, DatasourceId, DatasourceSpec, JobConfiguration, MasterJobId, ProcessId, ScanOptions,
+    Command, DatasourceId, DatasourceSpec, FingerprintKey, JobConfiguration, MasterJobId, ProcessId,
+    ScanOptions,
 };
 use domesday_scheduler::{CoreConfig, ScanCore};
 use domesday_store::sqlite::{Options, SqliteStore};
-use domesday_store::{Datasource, MasterJob, NewMasterJob, OccurrenceFilter, Store};
+use domesday_store::{Datasource, MasterJob, NewMasterJob, OccurrenceFilter, Store, StoreError};
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
 
 use super::report::{Reporting, Values};
 use super::{report, runtime};
@@ -50,24 +53,27 @@ pub fn run(args: &ScanArgs) -> Result<Exit> {
     }
     let Targets { targets, secrets } = target::targets(args, config.as_ref(), &folder)?;
     let config = config.unwrap_or_default();
-    let rules = Arc::new(rule_set(args, &config)?);
-    let options = request::options(args.level.or(config.level).unwrap_or(LevelArg::Medium).into());
-    let scanner = scanner(&rules, &options, &targets);
     if let Some(path) = &args.report.output {
         report::check_output(path)?;
     }
-    #[allow(unused_mut, reason = "the hook is set only with failpoints")]
-    let mut book = Options::default();
-    #[cfg(feature = "failpoints")]
-    {
-        book.hook = crate::failpoints::Failpoint::from_environment();
-    }
-    let store = Arc::new(SqliteStore::open(&folder, book)?);
+    let options = request::options(args.level.or(config.level).unwrap_or(LevelArg::Medium).into());
+    let key_reference = fingerprint::reference(args.fingerprint_key.as_deref());
+    // The book waits for the disk and the rules for the processor.
+    let (opened, ready) = beside(
+        || open(&folder, key_reference.is_none()),
+        || {
+            let rules = Arc::new(rule_set(args, &config)?);
+            let scanner = scanner(&rules, &options, &targets);
+            Ok::<_, anyhow::Error>((rules, scanner))
+        },
+    );
+    let ((rules, scanner), (store, own_key)) = (ready?, opened?);
+    let store = Arc::new(store);
     let runtime = runtime()?;
     let credentials = Arc::new(credentials(args, secrets)?);
-    let key = match fingerprint::reference(args.fingerprint_key.as_deref()) {
+    let key = match key_reference {
         Some(reference) => runtime.block_on(fingerprint::resolve(&credentials, &reference))?,
-        None => state::fingerprint_key(&folder)?,
+        None => own_key.expect("the book comes with a key where none is named"),
     };
     let infos = rules::infos(&rules);
     let only = args.report.only(&infos)?;
@@ -96,6 +102,32 @@ pub fn run(args: &ScanArgs) -> Result<Exit> {
         begun,
     };
     runtime.block_on(scan.run())
+}
+
+/// Does one thing on a thread of its own while the other is done here.
+fn beside<A: Send, B>(one: impl FnOnce() -> Result<A> + Send, other: impl FnOnce() -> B) -> (Result<A>, B) {
+    std::thread::scope(|scope| {
+        let one = std::thread::Builder::new().name("open".into()).spawn_scoped(scope, one);
+        let other = other();
+        let one = one.context("cannot start a thread").and_then(|one| {
+            // A panic is as much of a panic there as it would be here.
+            one.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        });
+        (one, other)
+    })
+}
+
+/// The book in `folder`, and the key that is kept with it.
+fn open(folder: &Path, with_key: bool) -> Result<(SqliteStore, Option<FingerprintKey>)> {
+    #[allow(unused_mut, reason = "the hook is set only with failpoints")]
+    let mut options = Options::default();
+    #[cfg(feature = "failpoints")]
+    {
+        options.hook = crate::failpoints::Failpoint::from_environment();
+    }
+    let store = SqliteStore::open(folder, options)?;
+    let key = with_key.then(|| state::fingerprint_key(folder)).transpose()?;
+    Ok((store, key))
 }
 
 /// The built-in rules, the user's own, and what is said of them.
@@ -188,6 +220,7 @@ impl Scan<'_> {
                 packets: PACKETS_PER_THREAD * self.threads,
             },
         };
+        let keeping = self.keep_rules();
         let job = {
             let mut shown = output::Progress::new(self.args.quiet);
             let mut ticks = tokio::time::interval(PROGRESS_INTERVAL);
@@ -205,6 +238,7 @@ impl Scan<'_> {
                 }
             }
         };
+        keeping.await.context("the rules were not put into the book")??;
         let findings = self.report(&job).await?;
         if job.status.is_final() {
             self.store.mark_reported(job.id).await?;
@@ -240,7 +274,6 @@ impl Scan<'_> {
             return Ok(job.id);
         }
         let hash = self.rules.hash();
-        self.store.put_rule_set(hash, &RuleCache::text(&self.rules)).await?;
         let id = MasterJobId(random_bytes());
         let job = NewMasterJob {
             id,
@@ -265,6 +298,17 @@ impl Scan<'_> {
         };
         self.store.submit(job).await?;
         Ok(id)
+    }
+
+    /// Puts the rules into the book for those who report of the job later. This run has them at hand, and need not wait
+    /// for so much text to be written; one that was killed before it was puts them there when it goes on.
+    fn keep_rules(&self) -> JoinHandle<Result<(), StoreError>> {
+        let (store, rules) = (Arc::clone(&self.store), Arc::clone(&self.rules));
+        let runtime = Handle::current();
+        tokio::task::spawn_blocking(move || {
+            let text = RuleCache::text(&rules);
+            runtime.block_on(store.put_rule_set(rules.hash(), &text))
+        })
     }
 
     /// What was typed for an unfinished job must be typed again for it.

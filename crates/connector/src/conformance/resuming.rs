@@ -52,7 +52,7 @@ async fn check_cut(later: &dyn Connector, container: &ObjectKey, whole: &[Batch]
                 }
             }
         },
-        ResumePolicy::ExcludeStaged => {
+        ResumePolicy::ExcludeStaged | ResumePolicy::ExcludeListed => {
             let staged: HashSet<[u8; 16]> = before.iter().map(|name| ObjectKey::hash128(name)).collect();
             let mut all = before.clone();
             let again = relist(None, max).await;

@@ -1,8 +1,9 @@
 //! Listing a repository: every blob, commit and tag once, in the order in which decoding them is cheapest.
 //!
 //! Packs come by name, each in delta order, then loose objects by id. A short selection is looked up
-//! object by object instead. The order does not matter to a listing that goes on after a crash: it lists
-//! again and leaves out what is staged, so that a repository that was repacked meanwhile is no problem.
+//! object by object instead. What is listed is scanned while listing goes on. The order does not matter to a
+//! listing that goes on after a crash: it lists again and leaves out what is in the book, so that a repository that was
+//! repacked meanwhile is no problem.
 
 use std::collections::HashSet;
 use std::sync::Arc;

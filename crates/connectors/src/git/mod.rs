@@ -76,8 +76,12 @@ impl Git {
 
 #[async_trait]
 impl Connector for Git {
-    fn resume_policy(&self, _: &ObjectKey) -> ResumePolicy {
-        ResumePolicy::ExcludeStaged
+    fn resume_policy(&self, container: &ObjectKey) -> ResumePolicy {
+        match container.as_bytes() {
+            // Scanned while it is listed. A repository that was repacked meanwhile has another order.
+            b"" => ResumePolicy::ExcludeListed,
+            _ => ResumePolicy::ExcludeStaged,
+        }
     }
 
     async fn list(&self, container: &ObjectKey, _: Option<&str>) -> Result<Box<dyn Listing>, ConnectorError> {

@@ -33,20 +33,25 @@ async fn at_most_one_page_is_listed_again() {
 /// What was listed before a page that fails is scanned, and the failure is named.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_page_that_fails_leaves_the_pages_before_it() {
-    let fake = Fake::new(&[("a", MANY)], ResumePolicy::FromResumePoint);
-    let bench = Bench::new(Arc::clone(&fake), Options::default()).await;
-    fake.then(2_000, Mishap::Fail);
-    assert_eq!(bench.run(never()).await.unwrap().status, JobStatus::PartiallyCompleted);
-    assert_eq!(bench.found().await.len(), 2_000);
-    let problems = bench.store.problems(MASTER, 10).await.unwrap();
-    assert_eq!(problems.len(), 1);
-    assert_eq!((problems[0].location.key.to_string(), &*problems[0].detail), ("a".into(), "disk trouble"));
+    for policy in [ResumePolicy::FromResumePoint, ResumePolicy::ExcludeListed] {
+        let fake = Fake::new(&[("a", MANY)], policy);
+        let bench = Bench::new(Arc::clone(&fake), Options::default()).await;
+        fake.then(2_000, Mishap::Fail);
+        assert_eq!(bench.run(never()).await.unwrap().status, JobStatus::PartiallyCompleted, "{policy:?}");
+        assert_eq!(bench.found().await.len(), 2_000, "{policy:?}");
+        let problems = bench.store.problems(MASTER, 10).await.unwrap();
+        assert_eq!(problems.len(), 1);
+        assert_eq!(
+            (problems[0].location.key.to_string(), &*problems[0].detail),
+            ("a".into(), "disk trouble")
+        );
+    }
 }
 
 /// A source that asks for time gets it: nothing is listed twice, and nothing counts as failed.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rate_limit_is_waited_for() {
-    for policy in [ResumePolicy::ExcludeStaged, ResumePolicy::FromResumePoint] {
+    for policy in [ResumePolicy::ExcludeStaged, ResumePolicy::FromResumePoint, ResumePolicy::ExcludeListed] {
         let fake = Fake::new(&[("a", MANY), ("b", 3)], policy);
         let bench = Bench::new(Arc::clone(&fake), Options::default()).await;
         fake.then(2_000, Mishap::Wait(Duration::from_millis(300)));

@@ -252,8 +252,8 @@ impl Staging<'_> {
         let batch = std::mem::take(&mut self.batch);
         self.observation_bytes = 0;
         let (store, claim, sequence) = (self.session.store(), &self.packet.claim, self.sequence);
-        self.session.ask(&self.halt, || store.stage_results(claim, sequence, batch.clone())).await?;
         self.sequence += batch.len() as u64;
+        self.session.give(&self.halt, batch, |batch| store.stage_results(claim, sequence, batch)).await?;
         Ok(())
     }
 

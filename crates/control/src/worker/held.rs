@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use domesday_model::{ClaimId, JobId, ProcessId};
 use domesday_scheduler::ScanCore;
-use domesday_store::{Claim, Load, Store, StoreError, WorkPacket};
+use domesday_store::{Claim, Load, Store, StoreError};
+use tokio::sync::Notify;
 
 use crate::lease::Duty;
 use crate::metrics::Metrics;
@@ -19,6 +20,8 @@ use crate::stop::{Stop, StopSignal};
 pub(super) struct Held {
     /// By claim: a task that was given back may be claimed again before the last packet of it is forgotten.
     packets: Mutex<HashMap<ClaimId, (JobId, StopSignal)>>,
+    /// The last packet was let go.
+    emptied: Notify,
     /// Claim no more; what is held goes on.
     closing: StopSignal,
     /// Everything ends.
@@ -31,14 +34,15 @@ pub(super) struct Held {
 impl Held {
     pub fn new(metrics: Arc<Metrics>) -> Held {
         let ((closing, _), (lost, _)) = (StopSignal::new(), StopSignal::new());
-        Held { packets: Mutex::default(), closing, halted: false.into(), lost, metrics }
+        let emptied = Notify::new();
+        Held { packets: Mutex::default(), emptied, closing, halted: false.into(), lost, metrics }
     }
 
     /// Takes a packet up; what tells it to end.
-    pub fn take(&self, packet: &WorkPacket) -> Stop {
+    pub fn take(&self, claim: &Claim, job: JobId) -> Stop {
         let (signal, stop) = StopSignal::new();
         let mut packets = self.lock();
-        packets.insert(packet.claim.claim, (packet.job, signal.clone()));
+        packets.insert(claim.claim, (job, signal.clone()));
         self.metrics.packets_in_flight.set(packets.len() as u64);
         drop(packets);
         // After the packet is in: whoever halts sees it there, or is seen here.
@@ -57,6 +61,15 @@ impl Held {
         let mut packets = self.lock();
         packets.remove(&claim.claim);
         self.metrics.packets_in_flight.set(packets.len() as u64);
+        if packets.is_empty() {
+            self.emptied.notify_one();
+        }
+    }
+
+    /// Waits until the last packet is let go; one listener hears of it, now or when it asks next. What may only be
+    /// done while nothing is held is looked for then: the book may say nothing more that would be a reason to.
+    pub async fn emptied(&self) {
+        self.emptied.notified().await;
     }
 
     pub fn close(&self) {
@@ -159,4 +172,27 @@ impl Duty for WorkerDuty {
 
 fn rate(count: u64, elapsed: Duration) -> u64 {
     (count as f64 / elapsed.as_secs_f64().max(0.001)) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use domesday_model::TaskId;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn whoever_waits_until_nothing_is_held_hears_of_it() {
+        let held = Held::new(Arc::default());
+        let hears = async || tokio::time::timeout(Duration::ZERO, held.emptied()).await.is_ok();
+        let claims = [1, 2].map(|n| Claim { task: TaskId(n), claim: ClaimId(n) });
+        for claim in &claims {
+            held.take(claim, JobId(1));
+        }
+        assert!(!hears().await);
+        held.let_go(&claims[0]);
+        assert!(!hears().await, "one is held");
+        held.let_go(&claims[1]);
+        assert!(hears().await);
+        assert!(!hears().await, "once");
+    }
 }

@@ -50,7 +50,7 @@ impl From<ConnectorError> for PacketError {
 
 impl Session {
     pub(super) async fn run_packet(self: Arc<Self>, packet: WorkPacket) -> Result<(), ControlError> {
-        let halt = self.held.take(&packet);
+        let halt = self.held.take(&packet.claim, packet.job);
         let ran = match packet.task_type {
             TaskType::DiscoveryEnumerate => self.run_enumeration(&packet, halt.clone()).await,
             TaskType::Classification => self.run_classification(&packet, halt.clone()).await,

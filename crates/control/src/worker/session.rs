@@ -265,6 +265,7 @@ impl Session {
                 () = closing.asked() => {}
                 Some(ended) = running.join_next() => joined(ended)?,
                 () = looks.change(&mut changes), if wants => {}
+                () = self.held.emptied(), if wants && task_type == TaskType::DiscoveryEnumerate => {}
                 () = looks.time(), if wants => looks.polled(),
             }
         }

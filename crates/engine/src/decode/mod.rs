@@ -101,8 +101,8 @@ impl Layer {
     }
 }
 
-/// The texts that the runs at `triggers`, which are in order, decode to.
-pub fn layers(bytes: &[u8], triggers: &[usize]) -> Vec<Layer> {
+/// The texts that those of the runs at `triggers`, which are in order, decode to that are `wanted`.
+pub fn layers(bytes: &[u8], triggers: &[usize], wanted: impl Fn(&Range<usize>) -> bool) -> Vec<Layer> {
     let mut done = [0; Encoding::COUNT];
     let mut layers = Vec::new();
     for &at in triggers {
@@ -119,6 +119,9 @@ pub fn layers(bytes: &[u8], triggers: &[usize]) -> Vec<Layer> {
             continue;
         }
         *done = run.end.max(at + 1);
+        if !wanted(&run) {
+            continue;
+        }
         let text = &bytes[run.clone()];
         let decoded = match encoding {
             Encoding::Word => codecs::word(text, is_padded(bytes, run.end)),

@@ -17,7 +17,7 @@ fn decoded(input: &str) -> Vec<(String, &'static [&'static str], String)> {
         let text = String::from_utf8_lossy(&layer.text[layer.start..]).into_owned();
         (text, layer.chain, input[source].to_owned())
     };
-    layers(bytes, &triggers).into_iter().map(shown).collect()
+    layers(bytes, &triggers, |_| true).into_iter().map(shown).collect()
 }
 
 fn check(input: &str, text: &str, chain: &[&str], source: &str) {

@@ -78,12 +78,12 @@ fn lead_in(set: &Required, triggers: &[Literal]) -> Option<Lead> {
 
 impl Lead {
     /// All bytes of a part.
-    fn over(part: &Hir) -> Lead {
+    pub fn over(part: &Hir) -> Lead {
         let properties = part.properties();
         Lead { min: properties.minimum_len().unwrap_or(0), max: properties.maximum_len().unwrap_or(0) }
     }
 
-    fn then(self, next: Lead) -> Lead {
+    pub fn then(self, next: Lead) -> Lead {
         Lead { min: self.min + next.min, max: self.max + next.max }
     }
 
@@ -326,7 +326,7 @@ fn exact_class(class: &Class) -> Option<Vec<Literal>> {
 }
 
 /// The members of a class, if they are all single bytes and at most `max`.
-fn class_bytes(class: &Class, max: usize) -> Option<Vec<u8>> {
+pub fn class_bytes(class: &Class, max: usize) -> Option<Vec<u8>> {
     let unicode;
     let bytes = match class {
         Class::Bytes(class) => class,

@@ -4,14 +4,14 @@
 pub(crate) mod allow;
 mod classification;
 mod compiled;
-mod derive;
+pub(crate) mod derive;
 mod error;
 pub(crate) mod gate;
 mod gitleaks;
 mod hash;
 mod load;
 mod packed;
-mod pattern;
+pub(crate) mod pattern;
 mod provider;
 pub(crate) mod rarity;
 pub(crate) mod run;

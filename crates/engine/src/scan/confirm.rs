@@ -100,8 +100,8 @@ struct Compiled {
 enum Value {
     /// It is the match.
     Whole,
-    Split(Split),
-    /// In the first of these groups that is not empty.
+    /// As its bytes tell, or else in the first of these groups that is not empty.
+    Split(Split, Range<usize>),
     Groups(Range<usize>),
 }
 
@@ -203,7 +203,7 @@ impl Confirmer {
 }
 
 /// Where a match with this trigger may be.
-fn window(rule: &Rule, bytes: &[u8], hit: &Hit) -> Range<usize> {
+pub(super) fn window(rule: &Rule, bytes: &[u8], hit: &Hit) -> Range<usize> {
     let from = hit.at.saturating_sub(rule.lead.max);
     let end = (hit.at.saturating_sub(rule.lead.min) + rule.max_len).min(bytes.len());
     from.min(end)..end
@@ -227,7 +227,7 @@ fn compile(rule: &Rule) -> Compiled {
     let split = || one.and_then(|group| Split::of(&hir, group));
     let value = match split() {
         _ if groups.is_empty() || one.is_some_and(|group| is_all(&hir, group)) => Value::Whole,
-        Some(split) => Value::Split(split),
+        Some(split) => Value::Split(split, groups),
         None => Value::Groups(groups),
     };
     Compiled { regex, value }
@@ -339,15 +339,17 @@ impl Search<'_> {
     fn value(&mut self, start: usize, end: usize) -> Span {
         match self.value {
             Value::Whole => (start, end),
-            Value::Split(split) => {
-                let value = split.value(self.bytes, start..end);
-                (value.start, value.end)
-            }
-            Value::Groups(_) => {
-                let room = (start + self.rule.max_len).min(self.bytes.len());
-                self.search_at(start, room).map_or((start, end), |(_, value)| value)
-            }
+            Value::Split(split, groups) => match split.value(self.bytes, start..end) {
+                Some(value) => (value.start, value.end),
+                None => self.value_in_groups(start, end, groups),
+            },
+            Value::Groups(groups) => self.value_in_groups(start, end, groups),
         }
+    }
+
+    fn value_in_groups(&mut self, start: usize, end: usize, groups: &Range<usize>) -> Span {
+        let room = (start + self.rule.max_len).min(self.bytes.len());
+        self.search_groups(start, room, groups).map_or((start, end), |(_, value)| value)
     }
 
     /// The match that starts at `start` and ends at `room` or before, and its value.
@@ -356,6 +358,11 @@ impl Search<'_> {
             let end = self.end_at(start, room)?;
             return Some(((start, end), self.value(start, end)));
         };
+        self.search_groups(start, room, groups)
+    }
+
+    /// The same by its groups.
+    fn search_groups(&mut self, start: usize, room: usize, groups: &Range<usize>) -> Option<(Span, Span)> {
         let input = Input::new(self.bytes).span(start..room).anchored(Anchored::Yes);
         self.slots.clear();
         self.slots.resize(2 * groups.end, None);

@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use super::beside::Beside;
 use super::explain::Watch;
 use super::{Chunk, Scanner, Scratch, Silent};
 use crate::prefilter::{DECODE, Hit};
@@ -67,10 +68,13 @@ impl Scanner {
         scratch: &mut Scratch,
     ) -> bool {
         let bytes = chunk.bytes;
-        let Scratch { hits, groups, caches, dense, found, encoded, .. } = scratch;
+        let Scratch { hits, groups, caches, dense, beside, found, encoded, .. } = scratch;
         let needs_word = |rule: u32| self.needs_word.get(rule as usize).is_some_and(|needs| *needs);
         let words = (dense.begin(segment, hits, needs_word) && !W::ALL).then(|| self.words());
-        groups.for_each(self.rules.rules().len(), hits, |hits| {
+        let rules = self.rules.rules();
+        let sides = self.beside.get_or_init(|| Beside::new(rules));
+        let hits = sides.may_match(rules, bytes, hits, beside);
+        groups.for_each(rules.len(), hits, |hits| {
             let index = hits[0].rule;
             if index == DECODE {
                 encoded.extend(hits.iter().map(|hit| hit.at));
@@ -79,7 +83,7 @@ impl Scanner {
             if silent.has(index) {
                 return;
             }
-            let rule = &self.rules.rules()[index as usize];
+            let rule = &rules[index as usize];
             if !rule.path.is_empty() && !rule.path.is_match(chunk.path) {
                 return;
             }

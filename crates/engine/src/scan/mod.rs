@@ -3,6 +3,7 @@
 //! next: what a match is depends on the bytes near it alone.
 
 mod akin;
+mod beside;
 mod cell;
 mod confirm;
 mod dense;
@@ -10,6 +11,7 @@ mod explain;
 mod hits;
 mod repeats;
 mod resolve;
+mod sides;
 mod split;
 
 use std::ops::Range;
@@ -23,6 +25,7 @@ use crate::rules::allow::{Covered, LINE_LOOK, Seen};
 use crate::rules::{Rule, RuleSet};
 use crate::scoring::{self, Evidence, Evidences, Facts, Memos, PathKind, Unmarked, Weight, WordIndex};
 use crate::{LOOKAHEAD, LOOKBEHIND, MARGIN, MAX_MATCH_LEN};
+use beside::{Beside, BesideScratch};
 use confirm::{Confirmer, RegexCaches};
 use dense::Dense;
 use explain::Watch;
@@ -108,6 +111,7 @@ pub struct Scratch {
     hits: Vec<Hit>,
     groups: HitGroups,
     dense: Dense,
+    beside: BesideScratch,
     found: Vec<confirm::Found>,
     /// Where something may be decoded.
     encoded: Vec<usize>,
@@ -144,6 +148,7 @@ pub struct Scanner {
     in_code: OnceLock<Prefilter>,
     elsewhere: OnceLock<Prefilter>,
     confirmer: Confirmer,
+    beside: OnceLock<Beside>,
     /// By rule, whether it says nothing without a context word.
     needs_word: Vec<bool>,
     /// The words of those.
@@ -175,6 +180,7 @@ impl Scanner {
             in_code: OnceLock::new(),
             elsewhere: OnceLock::new(),
             confirmer: Confirmer::new(rules.rules().len()),
+            beside: OnceLock::new(),
             needs_word: rules
                 .rules()
                 .iter()
@@ -320,9 +326,16 @@ impl Scanner {
         self.judge(chunk, path, accept, scratch, watch);
         let mut matches = std::mem::take(&mut scratch.judged);
         if depth < decode::DEPTH_MAX {
-            let mut decoded = Vec::new();
-            for layer in decode::layers(chunk.bytes, &std::mem::take(&mut scratch.encoded)) {
+            let (encoded, mut decoded) = (std::mem::take(&mut scratch.encoded), Vec::new());
+            for layer in decode::layers(chunk.bytes, &encoded, |run| run.end > accept.start) {
                 self.look_into(chunk, &layer, depth, scratch, watch, &mut decoded);
+            }
+            // What is decoded before can tell only whether a match stays that begins there and ends behind.
+            let crosses = |found: &Match| found.span.start < accept.start && accept.start < found.span.end;
+            if W::ALL || matches.iter().chain(&decoded).any(crosses) {
+                for layer in decode::layers(chunk.bytes, &encoded, |run| run.end <= accept.start) {
+                    self.look_into(chunk, &layer, depth, scratch, watch, &mut decoded);
+                }
             }
             // What was found as it stands there is not told again, unless the decoded text says more for it.
             let place = |found: &Match| (found.span.start, found.span.end, found.rule);
@@ -353,7 +366,7 @@ impl Scanner {
         let inner = Chunk::whole(&layer.text, chunk.path);
         let mut dropped = W::default();
         // What is decoded has words of its own.
-        let (accept, silent) = (0..layer.text.len(), Silent::default());
+        let (accept, silent) = (layer.start..layer.text.len(), Silent::default());
         let found = self.matches(&inner, &accept, depth + 1, &silent, scratch, &mut dropped);
         let is_own = |found: &Match| found.span.start >= layer.start;
         for found in found.into_iter().filter(is_own) {

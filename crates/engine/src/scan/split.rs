@@ -35,6 +35,8 @@ enum End {
     Before(ByteSet),
     /// Before the first byte behind the start that the value cannot have.
     OnTo,
+    /// That of the match, if the value can have all bytes up to it: so many, at most. Otherwise it is not known.
+    All(usize),
 }
 
 impl Split {
@@ -54,21 +56,25 @@ impl Split {
             None if bytes_of(after.iter().copied())?.is_apart_from(edge(&[value], Edge::Last)?) => {
                 End::Before(bytes_of(after)?)
             }
-            None if matches!(start, Start::BackTo) || !edge(&after, Edge::First)?.is_apart_from(bytes) => {
-                return None;
+            None if !matches!(start, Start::BackTo) && edge(&after, Edge::First)?.is_apart_from(bytes) => {
+                End::OnTo
             }
-            None => End::OnTo,
+            // The value takes what it can: so if that is all, nothing is left for what stands behind it.
+            None if is_greedy(value, bytes) && may_be_nothing(&after) => {
+                End::All(value.properties().maximum_len()?)
+            }
+            None => return None,
         };
         Some(Split { value: bytes, start, end })
     }
 
-    /// The value in the match at `span`.
-    pub fn value(&self, bytes: &[u8], span: Range<usize>) -> Range<usize> {
+    /// The value in the match at `span`, if it can be told.
+    pub fn value(&self, bytes: &[u8], span: Range<usize>) -> Option<Range<usize>> {
         let text = &bytes[span.clone()];
         let known_end = match &self.end {
             End::At(len) => text.len() - len,
             End::Before(others) => behind_last(text, |byte| !others.contains(byte)),
-            End::OnTo => text.len(),
+            End::OnTo | End::All(_) => text.len(),
         };
         let start = match &self.start {
             Start::At(len) => *len,
@@ -80,10 +86,37 @@ impl Split {
         };
         let end = match &self.end {
             End::OnTo => start + text[start..].iter().take_while(|&&byte| self.value.contains(byte)).count(),
+            End::All(max) if known_end > start + max => return None,
+            End::All(_) if !text[start..].iter().all(|&byte| self.value.contains(byte)) => return None,
             _ => known_end,
         };
-        span.start + start..span.start + end
+        Some(span.start + start..span.start + end)
     }
+}
+
+/// Whether it ends with as many bytes of a set as there are, behind so many others of that set as must be.
+fn is_greedy(value: &Hir, bytes: ByteSet) -> bool {
+    let parts = match value.kind() {
+        HirKind::Concat(parts) => &parts[..],
+        _ => std::slice::from_ref(value),
+    };
+    let Some((last, others)) = parts.split_last() else { return false };
+    let HirKind::Repetition(repetition) = last.kind() else { return false };
+    let is_class = matches!(repetition.sub.kind(), HirKind::Class(_));
+    let all = bytes_of([&*repetition.sub]);
+    repetition.greedy
+        && is_class
+        && all.is_some_and(|all| bytes.is_within(all))
+        && fixed_len(&others.iter().collect::<Vec<_>>()).is_some()
+}
+
+/// Whether the parts may be empty wherever a match ends with them: what they ask of their place is asked at their end.
+fn may_be_nothing(parts: &[&Hir]) -> bool {
+    let is_look = |part: &&&Hir| matches!(part.kind(), HirKind::Look(_));
+    let looks = parts.iter().rev().take_while(is_look).count();
+    parts[..parts.len() - looks]
+        .iter()
+        .all(|part| part.properties().look_set().is_empty() && part.properties().minimum_len() == Some(0))
 }
 
 /// Behind the last byte that is `wanted`, or at the start of the text.

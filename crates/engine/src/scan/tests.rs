@@ -86,10 +86,14 @@ fn automata_that_take_too_much_are_begun_anew_and_find_the_same() {
 
 /// Rules whose windows reach far before their triggers, with and without a place for these; and whose values are told by
 /// their bytes or by groups.
-const WIDE: [(&str, &str); 4] = [
+const WIDE: [(&str, &str); 5] = [
     ("free", "regex = '[ab]{1,3}x[a-z ]{0,12}key=(?P<value>[a-z]{1,6})(?:;|\\b)'\ntriggers = ['key', 'abx']"),
     ("quoted", "regex = '[a-z]{0,8}key[\"=]{1,2}(?P<value>[^\"=]{1,9})\"?\"='"),
     ("assigned", "regex = '(?m)^[a ]{0,6}key ?[:=] ?(?P<value>[a-z=]{2,8})(?:[ ;]|$)'"),
+    (
+        "commented",
+        "regex = '(?m)^[a ]{0,6}key ?[:=] ?(?P<value>[ab=][abx=;]{1,7})[ ]{0,2}(?:;[^\\n]{0,4})?$'",
+    ),
     ("groups", "regex = 'key=?(?P<value>[ab=]{1,4})[a-z]{1,5}'"),
 ];
 

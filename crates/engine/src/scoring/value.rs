@@ -364,8 +364,12 @@ fn is_joined(value: &[u8]) -> bool {
     text.iter_mut().zip(value).for_each(|(plainly, byte)| *plainly = plain(byte));
     // Bit `n`: the first `n` bytes are words.
     let mut reached = 1u64;
-    for at in (0..text.len()).filter(|at| text[*at].is_ascii()) {
-        if reached >> at & 1 != 0 {
+    for at in 0..text.len() {
+        // Nothing goes on from here or behind.
+        if reached >> at == 0 {
+            return false;
+        }
+        if reached >> at & 1 != 0 && text[at].is_ascii() {
             let next = stopwords(text[at]).iter().filter(|word| text[at..].starts_with(word.as_bytes()));
             next.for_each(|word| reached |= 1 << (at + word.len()));
         }

@@ -142,21 +142,22 @@ pub(crate) fn is_sentence(value: &[u8]) -> bool {
 /// `newPassword`, `auth.password`) than what somebody chose, so they are in doubt.
 fn password_literal(value: &[u8]) -> Verdict {
     const WORDS: &str = "words rather than a password";
-    let words = value.split(|b| !b.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).count();
-    let spaces = value.iter().filter(|&&b| b == b' ').count();
-    let signs = value.iter().filter(|b| b.is_ascii_punctuation() && !b"_-.".contains(b)).count();
-    let ends_as_label = value.ends_with(b":") || value.ends_with(b"?") && !has(value, u8::is_ascii_digit);
-    let path = value.contains(&b'/') && !has(value, u8::is_ascii_digit);
     if anonymous(value) {
         return Verdict::Doubt(WORDS);
     }
-    let version = value.contains(&b'.') && value.iter().all(|b| b.is_ascii_digit() || *b == b'.');
+    let has_digit = has(value, u8::is_ascii_digit);
+    let spaces = value.iter().filter(|&&b| b == b' ').count();
+    let ends_as_label = value.ends_with(b":") || value.ends_with(b"?") && !has_digit;
+    let path = !has_digit && value.contains(&b'/');
+    let version = value.iter().all(|b| b.is_ascii_digit() || *b == b'.') && value.contains(&b'.');
     if !literal(value) || ends_as_label || path || spaces > 1 || version {
         return Verdict::Fail;
     }
-    if has(value, u8::is_ascii_digit) {
+    if has_digit {
         return Verdict::Pass;
     }
+    let words = value.split(|b| !b.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).count();
+    let signs = value.iter().filter(|b| b.is_ascii_punctuation() && !b"_-.".contains(b)).count();
     let named = names_secret(value) && !is_sentence(value);
     // Letters only: several words joined, or one that names a secret, are identifiers.
     let chosen = if signs == 0 {

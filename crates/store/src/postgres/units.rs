@@ -29,6 +29,7 @@ use crate::types::*;
 use crate::values;
 
 pub(super) const OF_TASK: &str = statement(FILE, "units_of_task");
+pub(super) const LISTED_NAMES: &str = statement(FILE, "listed_names");
 pub(super) const STAGED_HASHES: &str = statement(FILE, "staged_hashes");
 
 /// Records of one statement: the server puts them away while the next ones are on their way.

@@ -1,6 +1,6 @@
 //! The verbs, each handed to the module that knows its statements.
 
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -248,6 +248,17 @@ impl Store for PostgresStore {
         let range = params![unit.0, vec![*first_bytes.start()], vec![*first_bytes.end()]];
         let rows = self.read(units::STAGED_HASHES, range).await?;
         rows.iter().map(|row| wide(row, 0)).collect()
+    }
+
+    async fn listed_names(
+        &self,
+        claim: &Claim,
+        container: &ObjectKey,
+        pages: Range<i64>,
+    ) -> Result<Vec<Vec<u8>>> {
+        let of_pages = params![claim.task.0, container.0.clone(), pages.start, pages.end];
+        let rows = self.read(units::LISTED_NAMES, of_pages).await?;
+        rows.iter().map(|row| get(row, 0)).collect()
     }
 
     async fn commit_units(&self, claim: &Claim, listings: Vec<UnitListing>) -> Result<()> {

@@ -4,7 +4,7 @@ use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{Read, Seek, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,8 +37,8 @@ const SCHEMA: &str = include_str!("schema.sql");
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 /// WAL pages after which a commit also checkpoints: 64 MiB of 4 KiB pages.
 const CHECKPOINT_PAGES: u32 = 16_384;
-/// Pages that the writer keeps in memory, in KiB: 16 MiB. What a scan writes to again and again fits into it.
-const WRITER_CACHE_KIB: i64 = 16 << 10;
+/// Pages that the writer keeps in memory, in KiB: 4 MiB. What a scan writes to again and again fits into it.
+const WRITER_CACHE_KIB: i64 = 4 << 10;
 /// Statements kept prepared per connection.
 const STATEMENT_CACHE: usize = 128;
 
@@ -152,16 +152,21 @@ fn open_to_read(path: &Path) -> Result<Connection> {
     let Err(error) = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())) else {
         return Ok(connection);
     };
-    let mut log = path.as_os_str().to_owned();
-    log.push("-wal");
     match StoreError::from(error) {
-        StoreError::ReadOnly(_) if !Path::new(&log).exists() => {
+        StoreError::ReadOnly(_) if !log_of(path).exists() => {
             let escaped = path.as_os_str().as_bytes().iter().map(|byte| format!("%{byte:02x}"));
             let uri = format!("file:{}?immutable=1", escaped.collect::<String>());
             open_file(uri, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI)
         }
         error => Err(error),
     }
+}
+
+/// The log beside a book.
+pub(super) fn log_of(path: &Path) -> PathBuf {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    log.into()
 }
 
 /// Whether the file has ever become a book; one whose first migration was cut short has not.
@@ -175,12 +180,16 @@ pub(super) fn upgrade(connection: &mut Connection) -> Result<()> {
     if is_book(connection)? {
         return migrate(connection, MIGRATIONS);
     }
+    // The first frame of a log waits for its head to be on the disk, lest frames of an older log be taken for those
+    // that follow it. Nothing was ever committed to this one: there are none.
+    connection.pragma_update(None, "synchronous", "OFF")?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     transaction.execute_batch(SCHEMA)?;
     for (version, migration) in pending(MIGRATIONS, &[])? {
         record(&transaction, version, migration)?;
     }
     transaction.commit()?;
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
     Ok(())
 }
 

@@ -10,6 +10,7 @@ mod base;
 mod book;
 mod datasources;
 mod error;
+mod flusher;
 mod jobs;
 mod operations;
 mod origins;
@@ -39,6 +40,7 @@ use rusqlite::Connection;
 use crate::clock::{Clock, SystemClock};
 use crate::error::StoreError;
 pub use crate::hook::{Fault, Stage, WriteHook};
+use flusher::Flusher;
 use readers::Readers;
 use spent::Meter;
 pub use spent::Spent;
@@ -76,6 +78,8 @@ impl Default for Options {
 pub struct SqliteStore {
     /// Absent when opened for reading only.
     writer: Option<Writer>,
+    /// Absent, too. Ends after the writer, who gives it work.
+    _flusher: Option<Flusher>,
     readers: Readers,
     meter: Arc<Meter>,
     changes: tokio::sync::watch::Receiver<u64>,
@@ -103,8 +107,11 @@ impl SqliteStore {
         #[cfg(not(feature = "conformance"))]
         let fence = tasks::FENCE;
         let meter = Arc::<Meter>::default();
+        let flusher = Flusher::start(path.clone());
+        let gauge = flusher.gauge();
         Ok(SqliteStore {
-            writer: Some(Writer::start(connection, options.hook, changed, Arc::clone(&meter))?),
+            writer: Some(Writer::start(connection, options.hook, changed, Arc::clone(&meter), gauge)?),
+            _flusher: Some(flusher),
             readers: Readers::new(path, options.clock, Arc::clone(&meter)),
             meter,
             changes,
@@ -129,6 +136,7 @@ impl SqliteStore {
         let meter = Arc::<Meter>::default();
         Ok(SqliteStore {
             writer: None,
+            _flusher: None,
             readers: Readers::new(path, clock, Arc::clone(&meter)),
             meter,
             changes: tokio::sync::watch::channel(0).1,

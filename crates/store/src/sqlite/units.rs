@@ -5,6 +5,8 @@
 //! visible. A crash anywhere leaves either no unit, a staging one to resume, or a committed one to skip. Of a
 //! container that comes in pages, it leaves those that were committed, and the point where the next one begins.
 
+use std::ops::Range;
+
 use domesday_model::{
     DatasourceId, EnumerationSessionId, JobStatus, ObjectKey, Reason, TaskId, TaskType, UnitId, UnitRecord,
     UnitStatus,
@@ -58,6 +60,19 @@ pub(super) fn staged_hashes(c: &Connection, unit: UnitId, first_bytes: (u8, u8))
     const HASHES: &str = statement(FILE, "staged_hashes");
     let mut statement = c.prepare_cached(HASHES)?;
     let rows = statement.query_map(params![unit.0, [first_bytes.0], [first_bytes.1]], |row| row.get(0))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+pub(super) fn listed_names(
+    c: &Connection,
+    claim: &Claim,
+    container: &ObjectKey,
+    pages: &Range<i64>,
+) -> Result<Vec<Vec<u8>>> {
+    const NAMES: &str = statement(FILE, "listed_names");
+    let mut statement = c.prepare_cached(NAMES)?;
+    let of_pages = params![claim.task.0, container.0, pages.start, pages.end];
+    let rows = statement.query_map(of_pages, |row| row.get(0))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 

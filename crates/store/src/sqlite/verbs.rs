@@ -1,6 +1,6 @@
 //! The verbs, each handed to the module that knows its statements.
 
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -230,6 +230,16 @@ impl Store for SqliteStore {
     async fn staged_hashes(&self, unit: UnitId, first_bytes: RangeInclusive<u8>) -> Result<Vec<[u8; 16]>> {
         let range = (*first_bytes.start(), *first_bytes.end());
         self.read(move |c| units::staged_hashes(c, unit, range)).await
+    }
+
+    async fn listed_names(
+        &self,
+        claim: &Claim,
+        container: &ObjectKey,
+        pages: Range<i64>,
+    ) -> Result<Vec<Vec<u8>>> {
+        let (claim, container) = (*claim, container.clone());
+        self.read(move |c| units::listed_names(c, &claim, &container, &pages)).await
     }
 
     async fn commit_units(&self, claim: &Claim, listings: Vec<UnitListing>) -> Result<()> {

@@ -11,6 +11,7 @@ use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::Result;
+use super::flusher::Gauge;
 use super::spent::Meter;
 use crate::error::StoreError;
 use crate::hook::{Fault, Stage, WriteHook};
@@ -43,11 +44,12 @@ impl Writer {
         hook: Option<Box<dyn WriteHook>>,
         changed: watch::Sender<u64>,
         meter: Arc<Meter>,
+        gauge: Gauge,
     ) -> Result<Writer> {
         let (requests, queue) = mpsc::channel(QUEUE_MAX);
         let thread = std::thread::Builder::new()
             .name("store-writer".into())
-            .spawn(move || serve(&connection, queue, hook, &changed, &meter))
+            .spawn(move || serve(&connection, queue, hook, &changed, &meter, gauge))
             .map_err(|error| StoreError::Backend(format!("cannot start the writer thread: {error}")))?;
         Ok(Writer { requests: Some(requests), thread: Some(thread) })
     }
@@ -90,6 +92,7 @@ fn serve(
     mut hook: Option<Box<dyn WriteHook>>,
     changed: &watch::Sender<u64>,
     meter: &Meter,
+    mut gauge: Gauge,
 ) {
     meter.is_writer();
     let mut at = |verb, stage| hook.as_mut().map_or(Fault::None, |hook| hook.at(verb, stage));
@@ -110,6 +113,7 @@ fn serve(
         }
         if rows > 0 {
             changed.send_modify(|count| *count += 1);
+            gauge.add(rows);
         }
     }
 }

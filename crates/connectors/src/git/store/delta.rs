@@ -10,6 +10,9 @@ pub(super) fn sizes(delta: &mut &[u8]) -> Option<(u64, u64)> {
 /// Bytes that a delta's head has, at most.
 pub(super) const HEAD_MAX: usize = 20;
 
+/// Bytes that a copy and what is inserted after it mostly have, or more.
+const INSTRUCTION_LEN: usize = 8;
+
 fn size(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0u64;
     for shift in (0..64).step_by(7) {
@@ -36,6 +39,9 @@ pub(super) fn apply(
     made: &mut Vec<u8>,
     mut common: Option<&mut Vec<Stretch>>,
 ) -> Result<(), &'static str> {
+    if let Some(common) = &mut common {
+        common.reserve(instructions.len() / INSTRUCTION_LEN);
+    }
     while let Some((&instruction, rest)) = instructions.split_first() {
         instructions = rest;
         let piece = if instruction & 0x80 != 0 {

@@ -5,7 +5,6 @@
 //! A small one is read whole at first use, which spares those reads.
 
 use std::path::PathBuf;
-use std::sync::OnceLock;
 
 use super::file::StoreFile;
 use crate::git::error::GitError;
@@ -25,9 +24,6 @@ const LARGE: u32 = 1 << 31;
 
 pub(in crate::git) struct PackIndex {
     file: StoreFile,
-    /// All of it, if it may be held and could be read.
-    held: OnceLock<Option<Vec<u8>>>,
-    may_hold: bool,
     hash_len: usize,
     fanout: Box<[u32; 256]>,
     /// Where the ids begin, how far apart they are, and where the offsets begin.
@@ -71,8 +67,6 @@ impl PackIndex {
             let large_count = tables_end.saturating_sub(large_at) / 8;
             PackIndex {
                 file,
-                held: OnceLock::new(),
-                may_hold: false,
                 hash_len: hash.len(),
                 fanout,
                 ids_at,
@@ -85,8 +79,6 @@ impl PackIndex {
             // Offset and id side by side.
             PackIndex {
                 file,
-                held: OnceLock::new(),
-                may_hold: false,
                 hash_len: hash.len(),
                 fanout,
                 ids_at: ids_at + 4,
@@ -110,16 +102,12 @@ impl PackIndex {
 
     /// Lets it be held in memory from its first use on.
     pub fn hold(&mut self) {
-        self.may_hold = true;
+        self.file.hold(0);
     }
 
     /// So many bytes at `offset`, if they are in memory.
     fn held_at(&self, offset: u64, len: usize) -> Option<&[u8]> {
-        let held = self.held.get_or_init(|| {
-            let mut all = vec![0; self.may_hold.then_some(self.file.len() as usize)?];
-            self.file.read_exact_at(&mut all, 0).ok().map(|()| all)
-        });
-        held.as_ref()?.get(usize::try_from(offset).ok()?..)?.get(..len)
+        self.file.held_from(offset)?.get(..len)
     }
 
     fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<(), GitError> {

@@ -53,7 +53,10 @@ impl Inflater {
 
     /// The first bytes at `offset`. Asked for the same again, it need not read: a delta's head is looked
     /// at before its base is decoded, and again after.
-    pub fn first(&mut self, file: &StoreFile, offset: u64) -> Result<&[u8], GitError> {
+    pub fn first<'a>(&'a mut self, file: &'a StoreFile, offset: u64) -> Result<&'a [u8], GitError> {
+        if let Some(held) = file.held_from(offset) {
+            return Ok(&held[..held.len().min(FIRST_READ)]);
+        }
         let held = self.held.filter(|held| held.file == file.number() && held.offset == offset);
         let len = match held {
             Some(held) => held.len,
@@ -85,7 +88,11 @@ impl Inflater {
         if size as u64 > file.len().saturating_sub(offset).saturating_mul(RATIO_MAX) {
             return Err(file.corrupt("an object says it is larger than its file can hold"));
         }
-        let mut to = self.first(file, offset)?.len();
+        let held = file.held_from(offset);
+        let mut to = match held {
+            Some(held) => held.len(),
+            None => self.first(file, offset)?.len(),
+        };
         let (mut from, mut next) = (skip, offset + to as u64);
         self.state.reset(true);
         // Filled here and not by the decompressor, which would do so with all the room there is.
@@ -93,6 +100,9 @@ impl Inflater {
         let mut made = 0;
         loop {
             if from >= to {
+                if held.is_some() {
+                    return Err(file.corrupt("an object is cut short"));
+                }
                 self.held = None;
                 // What is deflated is hardly ever larger than what it becomes.
                 let want = (size - made + SLACK).clamp(FIRST_READ, NEXT_READ);
@@ -102,10 +112,13 @@ impl Inflater {
                     return Err(file.corrupt("an object is cut short"));
                 }
             }
+            let input = match held {
+                Some(held) => &held[from..],
+                None => &self.input[from..to],
+            };
             let before = self.state.total_in();
             // Told that there is room for all of it, the decompressor keeps no copy of the end.
-            let status =
-                self.state.decompress(&self.input[from..to], &mut out[made..], FlushDecompress::Finish);
+            let status = self.state.decompress(input, &mut out[made..], FlushDecompress::Finish);
             let status = status.map_err(|_| file.corrupt("an object does not inflate"))?;
             from += (self.state.total_in() - before) as usize;
             made = self.state.total_out() as usize;

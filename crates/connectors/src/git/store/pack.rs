@@ -1,6 +1,7 @@
 //! A pack: objects one after another, whole or as deltas of others.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::HELD_MAX;
@@ -16,11 +17,36 @@ const HEADER_LEN: u64 = 12;
 /// the head, and the tables that precede the first byte of a deflated stream.
 pub(in crate::git) const LOOK_LEN: usize = 1 << 10;
 
+/// Bytes of packs that this process may still hold in memory: 32 MiB in all.
+static ROOM: AtomicU64 = AtomicU64::new(32 << 20);
+
+/// A pack that may be held is read whole when there was one read for so many of its bytes: 16 KiB.
+const HELD_READ_LEN: u64 = 16 << 10;
+/// And so many reads at least: a scan that opens a few objects is done before.
+const HELD_READS_MIN: u64 = 64;
+
+/// Some of that room, taken for as long as this lives.
+struct Room(u64);
+
+impl Room {
+    fn take(bytes: u64) -> Option<Room> {
+        let taken = ROOM.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |room| room.checked_sub(bytes));
+        taken.ok().map(|_| Room(bytes))
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        ROOM.fetch_add(self.0, Ordering::Relaxed);
+    }
+}
+
 pub(in crate::git) struct Pack {
     /// Told apart by number in the cache, for as long as the process lives.
     pub number: u32,
     pub index: PackIndex,
     pub(super) file: Arc<StoreFile>,
+    _room: Option<Room>,
     hash: HashKind,
     /// Known once the pack was listed.
     bases: OnceLock<Bases>,
@@ -46,14 +72,18 @@ pub(in crate::git) enum Content {
 impl Pack {
     /// The pack whose index is at this path.
     pub fn open(index: &Path, number: u32, hash: HashKind, hold: bool) -> Result<Pack, GitError> {
-        let file = StoreFile::open(index.with_extension("pack"), hold)?;
+        let mut file = StoreFile::open(index.with_extension("pack"), hold)?;
         let mut header = [0; HEADER_LEN as usize];
         file.read_exact_at(&mut header, 0)?;
         if header[..4] != *b"PACK" || !matches!(header[4..8], [0, 0, 0, 2 | 3]) {
             return Err(file.corrupt("it does not begin as a pack does"));
         }
         let index = PackIndex::open(index.to_path_buf(), hash, hold)?;
-        Ok(Pack { number, index, file: Arc::new(file), hash, bases: OnceLock::new() })
+        let room = Room::take(file.len()).filter(|_| hold);
+        if room.is_some() {
+            file.hold((file.len() / HELD_READ_LEN).max(HELD_READS_MIN));
+        }
+        Ok(Pack { number, index, file: Arc::new(file), _room: room, hash, bases: OnceLock::new() })
     }
 
     pub fn path(&self) -> &Path {

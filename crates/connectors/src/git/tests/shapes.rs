@@ -403,7 +403,7 @@ async fn a_listing_that_was_cut_short_goes_on_to_the_same_result() {
     repo.write("loose", "loose");
     repo.commit("loose");
     let config = repo.config();
-    assert_eq!(connector(&config).resume_policy(&ObjectKey::default()), ResumePolicy::ExcludeStaged);
+    assert_eq!(connector(&config).resume_policy(&ObjectKey::default()), ResumePolicy::ExcludeListed);
     let whole = list(&config).await.unwrap();
     for (turn, cut) in (0..whole.len()).step_by(11).enumerate() {
         let mut records = list(&config).await.unwrap();

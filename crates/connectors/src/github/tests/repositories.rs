@@ -69,7 +69,7 @@ async fn each_repository_is_a_git_source() {
     let (records, _) = list(connector.as_ref(), "", 10).await.unwrap();
     assert_eq!(names(&records), ["acme/one", "acme/two"]);
     let key = ObjectKey::new("acme/one");
-    assert_eq!(connector.resume_policy(&key), ResumePolicy::ExcludeStaged);
+    assert_eq!(connector.resume_policy(&key), ResumePolicy::ExcludeListed);
     let one = contents(connector.as_ref(), "acme/one").await;
     let two = contents(connector.as_ref(), "acme/two").await;
     let files = |contents: &BTreeMap<String, String>| {

@@ -186,6 +186,7 @@ impl<'a> Enumeration<'a> {
             Some(unit) if unit.is_ended() => Ok(()),
             Some(unit) if unit.status == UnitStatus::Staging => self.resume(unit, policy).await,
             begun if policy == ResumePolicy::FromResumePoint => self.list_pages(container, begun).await,
+            begun if policy == ResumePolicy::ExcludeListed => self.list_growing(container, begun).await,
             _ => self.list(container).await,
         }
     }

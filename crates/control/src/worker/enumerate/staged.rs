@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::ops::RangeInclusive;
 
 use domesday_connector::Listing;
-use domesday_model::{ObjectKey, ResumePolicy, UnitRecord};
+use domesday_model::{ObjectKey, ResumePolicy, UnitId, UnitRecord};
 use domesday_store::{StageBatch, UnitListing, UnitState};
 
 use super::{EXCLUSION_MAX, Enumeration, ListError, PacketError, Write};
@@ -24,8 +24,8 @@ impl Enumeration<'_> {
             self.push(UnitListing { targets, ..UnitListing::whole(container.clone(), first) });
             return Ok(());
         }
-        self.stage(container, listing, 0, vec![first, second], None).await?;
-        Ok(())
+        let (_, unit) = self.stage(container, listing, 0, vec![first, second], None).await?;
+        Ok(self.publish(unit).await?)
     }
 
     /// Goes on with a container that an earlier claim had begun.
@@ -39,32 +39,29 @@ impl Enumeration<'_> {
         let cleared = self.session.ask(&self.halt, || store.clear_unit(claim, unit.unit)).await;
         cleared.map_err(PacketError::from)?;
         let listing = self.open(&unit.key, None).await?;
-        self.stage(&unit.key, listing, 0, Vec::new(), None).await?;
-        Ok(())
+        let (_, unit) = self.stage(&unit.key, listing, 0, Vec::new(), None).await?;
+        Ok(self.publish(unit).await?)
     }
 
     /// Lists again and leaves out what is staged. Each pass looks at one range of hashes, so that the
     /// exclusion list stays small however much is staged.
     async fn resume_excluding(&mut self, unit: &UnitState) -> Result<(), ListError> {
-        let mut next_sequence = unit.records;
-        let passes = hash_ranges(unit.records);
-        let last = passes.len() - 1;
-        for (index, range) in passes.into_iter().enumerate() {
+        let (mut next_sequence, mut staging) = (unit.records, None);
+        for range in hash_ranges(unit.records) {
             // The last pass's rows are in before the next one looks.
             self.settle().await?;
             let store = self.store;
             let staged = self.session.ask(&self.halt, || store.staged_hashes(unit.unit, range.clone())).await;
             let staged = staged.map_err(PacketError::from)?;
-            let exclusion = Exclusion { staged: staged.into_iter().collect(), range, is_last: index == last };
+            let exclusion = Exclusion { known: staged.into_iter().collect(), range };
             let listing = self.open(&unit.key, None).await?;
-            next_sequence =
+            (next_sequence, staging) =
                 self.stage(&unit.key, listing, next_sequence, Vec::new(), Some(exclusion)).await?;
         }
-        Ok(())
+        Ok(self.publish(staging).await?)
     }
 
-    /// Stages the rest of a listing batch by batch and commits the unit, unless another pass comes; the
-    /// next free sequence number.
+    /// Stages the rest of a listing batch by batch; the next free sequence number, and the unit.
     async fn stage(
         &mut self,
         container: &ObjectKey,
@@ -72,7 +69,7 @@ impl Enumeration<'_> {
         first_sequence: i64,
         batches: Vec<Vec<UnitRecord>>,
         exclusion: Option<Exclusion>,
-    ) -> Result<i64, ListError> {
+    ) -> Result<(i64, Option<UnitId>), ListError> {
         // Units commit in order: what was listed before this one goes first.
         self.commit().await?;
         let (mut sequence, mut waiting) = (first_sequence, batches.into_iter());
@@ -103,36 +100,38 @@ impl Enumeration<'_> {
                 return Err(PacketError::Stopped.into());
             }
         }
-        if let Some(unit) = self.settle().await?.or(unit)
-            && exclusion.is_none_or(|exclusion| exclusion.is_last)
-        {
+        let unit = self.settle().await?.or(unit);
+        Ok((sequence, unit))
+    }
+
+    /// Makes what was staged visible.
+    async fn publish(&mut self, unit: Option<UnitId>) -> Result<(), PacketError> {
+        if let Some(unit) = unit {
             let (store, claim) = (self.store, &self.packet.claim);
-            let committed = self.session.ask(&self.halt, || store.commit_staged(claim, unit)).await;
-            committed.map_err(PacketError::from)?;
+            self.session.ask(&self.halt, || store.commit_staged(claim, unit)).await?;
         }
-        Ok(sequence)
+        Ok(())
     }
 }
 
-/// What one pass over a container that is staged in part leaves out.
-struct Exclusion {
-    staged: HashSet<[u8; 16]>,
+/// What one pass over a container that is in the book in part leaves out.
+pub(super) struct Exclusion {
+    pub known: HashSet<[u8; 16]>,
     /// First bytes of the hashes this pass looks at.
-    range: RangeInclusive<u8>,
-    is_last: bool,
+    pub range: RangeInclusive<u8>,
 }
 
 impl Exclusion {
-    fn wants(&self, record: &UnitRecord) -> bool {
+    pub fn wants(&self, record: &UnitRecord) -> bool {
         let hash = ObjectKey::hash128(&record.name);
-        self.range.contains(&hash[0]) && !self.staged.contains(&hash)
+        self.range.contains(&hash[0]) && !self.known.contains(&hash)
     }
 }
 
-/// Ranges of first bytes, so many that none holds more than [`EXCLUSION_MAX`] of `staged` hashes (which
+/// Ranges of first bytes, so many that none holds more than [`EXCLUSION_MAX`] of `known` hashes (which
 /// are evenly spread).
-fn hash_ranges(staged: i64) -> Vec<RangeInclusive<u8>> {
-    let passes = (staged / EXCLUSION_MAX + 1).clamp(1, 256) as u32;
+pub(super) fn hash_ranges(known: i64) -> Vec<RangeInclusive<u8>> {
+    let passes = (known / EXCLUSION_MAX + 1).clamp(1, 256) as u32;
     (0..passes).map(|i| (256 * i / passes) as u8..=(256 * (i + 1) / passes - 1) as u8).collect()
 }
 

@@ -126,6 +126,7 @@ pub fn hostile() -> Vec<(&'static str, Unit)> {
             varied("DATABASE_PASSWORD=pscale_pw_3f9aK2mQ7xT4vB8nL1cD5eF6gH7iJ8kL9mN0oP1q\n", 28),
         ),
         ("quoted_jwt", then("\\'jwt", Class::Digits, 8, "")),
+        ("encoded_passwords", then("70617373776f72643d68756e74657232 ", Class::Letters, 4, "password=")),
     ]
 }
 

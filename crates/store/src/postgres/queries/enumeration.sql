@@ -240,6 +240,13 @@ SELECT EXISTS (SELECT 1 FROM task_units WHERE id = $1 AND task_id = $2 AND statu
 SELECT object_key_hash FROM task_output_records
 WHERE unit_id = $1 AND substr(object_key_hash, 1, 1) >= $2 AND substr(object_key_hash, 1, 1) <= $3;
 
+-- name: listed_names
+SELECT r.name
+FROM task_units u
+JOIN task_output_records r ON r.unit_id = u.id
+WHERE u.task_id = (SELECT coalesce(origin_id, id) FROM tasks WHERE id = $1)
+  AND sha256(u.key) = sha256($2) AND u.page >= $3 AND u.page < $4;
+
 -- Only a staging unit of this task: a committed one stays as it is.
 -- name: clear_unit
 WITH cleared AS (

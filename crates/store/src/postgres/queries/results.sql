@@ -195,8 +195,9 @@ ON CONFLICT (name) DO UPDATE SET position = greatest(event_consumers.position, e
 -- name: prune_events
 DELETE FROM events WHERE position <= (SELECT min(position) FROM event_consumers);
 
+-- A container that came in pages is one.
 -- name: summary_units
-SELECT count(*), coalesce(sum(u.objects), 0)::bigint, coalesce(sum(u.bytes), 0)::bigint,
+SELECT count(*) FILTER (WHERE u.page = 0), coalesce(sum(u.objects), 0)::bigint, coalesce(sum(u.bytes), 0)::bigint,
        coalesce(sum(u.unchanged), 0)::bigint
 FROM jobs j
 JOIN task_units u ON u.job_id = j.id AND u.status = 'COMMITTED'

@@ -182,6 +182,13 @@ SELECT EXISTS (SELECT 1 FROM task_units WHERE id = ?1 AND task_id = ?2 AND statu
 SELECT object_key_hash FROM task_output_records
 WHERE unit_id = ?1 AND substr(object_key_hash, 1, 1) >= ?2 AND substr(object_key_hash, 1, 1) <= ?3;
 
+-- name: listed_names
+SELECT r.name
+FROM task_units u
+JOIN task_output_records r ON r.unit_id = u.id
+WHERE u.task_id = (SELECT coalesce(origin_id, id) FROM tasks WHERE id = ?1)
+  AND u.key = ?2 AND u.page >= ?3 AND u.page < ?4;
+
 -- name: clear_unit_records
 DELETE FROM task_output_records WHERE unit_id = ?1;
 

@@ -70,8 +70,9 @@ UPDATE event_consumers SET position = max(position, ?2) WHERE name = ?1;
 -- name: prune_events
 DELETE FROM events WHERE id <= (SELECT min(position) FROM event_consumers);
 
+-- A container that came in pages is one.
 -- name: summary_units
-SELECT count(*), coalesce(sum(u.objects), 0), coalesce(sum(u.bytes), 0), coalesce(sum(u.unchanged), 0)
+SELECT coalesce(sum(u.page = 0), 0), coalesce(sum(u.objects), 0), coalesce(sum(u.bytes), 0), coalesce(sum(u.unchanged), 0)
 FROM jobs j
 JOIN task_units u ON u.job_id = j.id AND u.status = 'COMMITTED'
 WHERE j.master_job_id = ?1;
