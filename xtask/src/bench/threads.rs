@@ -5,7 +5,7 @@
 
 use anyhow::Result;
 
-use super::process::{TASKSET, Timed, alternate, peer};
+use super::process::{Series, TASKSET, Timed, alternate, peer};
 use super::table::Target::AtLeast;
 use super::tree::{scan_anew, scan_anew_by};
 use super::{Rows, Setup};
@@ -23,12 +23,7 @@ pub fn run(setup: &Setup, rows: &mut Rows) -> Result<()> {
     let one = || scan_anew(&setup.folder, binary, tree, &["--jobs", "1"]);
     let two = || scan_anew(&setup.folder, binary, tree, &["--jobs", "2"]);
     let [one, two] = alternate(setup.options.rounds, [Some(&one as _), Some(&two as _)])?;
-    rows.add("one scan thread", one.seconds(), "s");
-    rows.add("two scan threads", two.seconds(), "s");
-    rows.add("one scan thread, time on processors", one.cpu_seconds(), "s");
-    rows.add("two scan threads, time on processors", two.cpu_seconds(), "s");
-    let speedup = one.seconds() / two.seconds();
-    rows.judge("two scan threads beside one, all processors", speedup, "times", AtLeast(SPEEDUP_MIN));
+    compare(rows, ["one scan thread", "two scan threads"], [&one, &two]);
     if peer(TASKSET).is_none() {
         rows.missing("two processors beside one", "taskset is not installed");
         return Ok(());
@@ -39,11 +34,15 @@ pub fn run(setup: &Setup, rows: &mut Rows) -> Result<()> {
     };
     let (one, two) = (|| on("0", "1"), || on("0,1", "2"));
     let [one, two] = alternate(setup.options.rounds, [Some(&one as _), Some(&two as _)])?;
-    rows.add("one processor", one.seconds(), "s");
-    rows.add("two processors", two.seconds(), "s");
-    rows.add("one processor, time on it", one.cpu_seconds(), "s");
-    rows.add("two processors, time on them", two.cpu_seconds(), "s");
-    let speedup = one.seconds() / two.seconds();
-    rows.judge("two processors beside one, the whole scan", speedup, "times", AtLeast(SPEEDUP_MIN));
+    compare(rows, ["one processor", "two processors"], [&one, &two]);
     Ok(())
+}
+
+fn compare(rows: &mut Rows, [less, more]: [&str; 2], [one, two]: [&Series; 2]) {
+    rows.add(less, one.seconds(), "s");
+    rows.add(more, two.seconds(), "s");
+    rows.add(format!("{less}, processor time"), one.cpu_seconds(), "s");
+    rows.add(format!("{more}, processor time"), two.cpu_seconds(), "s");
+    let speedup = one.seconds() / two.seconds();
+    rows.judge(format!("{more} beside {less}"), speedup, "times", AtLeast(SPEEDUP_MIN));
 }

@@ -162,7 +162,8 @@ impl Placed<'_> {
         let before = bench.counters()?;
         let round_trips = bench.proxy.counts().round_trips;
         let begun = Instant::now();
-        bench.command(&["job", "start", template])?;
+        // All of it each time, whatever was read before.
+        bench.command(&["job", "start", template, "--rescan"])?;
         let ended = || {
             let open = "SELECT count(*) FROM jobs WHERE finished_at IS NULL";
             (bench.number(open).ok()? == 0).then(|| begun.elapsed())
