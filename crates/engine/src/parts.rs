@@ -54,11 +54,9 @@ impl Parts {
 
     /// Whether one of them is somewhere in `text`.
     pub fn is_in(&self, text: &[u8]) -> bool {
-        let may_begin =
-            |pair: &[u8]| self.first[usize::from(pair[0])] & self.second[usize::from(pair[1])] != 0;
         let mut pairs = text.windows(2).enumerate();
-        pairs.any(|(at, pair)| may_begin(pair) && self.begins(&text[at..]))
-            || text.last().is_some_and(|last| self.first[usize::from(*last)] & self.single != 0)
+        pairs.any(|(at, pair)| self.may_begin(pair[0], Some(pair[1])) != 0 && self.begins(&text[at..]))
+            || text.last().is_some_and(|last| self.may_begin(*last, None) != 0)
     }
 
     /// Whether `text` begins with one of them.
@@ -71,6 +69,11 @@ impl Parts {
         self.any(text, |text, part| self.same(text, part))
     }
 
+    /// Which of them a text may begin with by its first bytes, as bits.
+    fn may_begin(&self, byte: u8, next: Option<u8>) -> u64 {
+        self.first[usize::from(byte)] & next.map_or(self.single, |next| self.second[usize::from(next)])
+    }
+
     fn same(&self, text: &[u8], part: &[u8]) -> bool {
         if self.any_case { text.eq_ignore_ascii_case(part) } else { text == part }
     }
@@ -78,8 +81,7 @@ impl Parts {
     /// Whether one that has the first bytes of `text` passes.
     fn any(&self, text: &[u8], passes: impl Fn(&[u8], &[u8]) -> bool) -> bool {
         let Some(&byte) = text.first() else { return false };
-        let next = text.get(1).map_or(self.single, |&next| self.second[usize::from(next)]);
-        let mut may = self.first[usize::from(byte)] & next;
+        let mut may = self.may_begin(byte, text.get(1).copied());
         while may != 0 {
             if passes(text, self.parts[may.trailing_zeros() as usize].as_bytes()) {
                 return true;

@@ -81,11 +81,10 @@ fn serve(book: &Path, queue: &Receiver<Order>) {
 
 /// The log is one file for as long as a connection to the book is open.
 fn flush(book: &Path, log: &mut Option<File>) -> std::io::Result<()> {
-    let file = match log.take() {
-        Some(file) => file,
-        None => File::open(book::log_of(book))?,
-    };
-    log.insert(file).sync_data()
+    match log {
+        Some(file) => file.sync_data(),
+        None => log.insert(File::open(book::log_of(book))?).sync_data(),
+    }
 }
 
 #[cfg(test)]
