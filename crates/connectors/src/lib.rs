@@ -5,5 +5,6 @@ pub mod filesystem;
 pub mod git;
 pub mod github;
 pub mod objects;
+mod regular_file;
 pub mod stdin;
 pub mod url;

@@ -171,9 +171,10 @@ impl WorkerCtx {
         {
             return;
         }
-        let mut reader = SizedReader::new(reader, size);
+        let mut reader = SizedReader::new(reader, size).proven_by(random.clone());
         let mut buffer = self.take_buffer();
         let filled = self.timed(|| reader.fill(&mut buffer));
+        let size = reader.size();
         let bytes = &buffer[..filled.len];
         match format(bytes, &filled.end, random.as_deref()) {
             Some(format) => {

@@ -20,16 +20,25 @@ pub(crate) struct SizedReader {
     inner: Box<dyn Read + Send>,
     size: Option<u64>,
     seen: u64,
+    /// Asked for the size unless the first read proves it.
+    unproven: Option<Arc<dyn ReadAt>>,
 }
 
 impl SizedReader {
     pub(crate) fn new(inner: Box<dyn Read + Send>, size: Option<u64>) -> Self {
-        SizedReader { inner, size, seen: 0 }
+        SizedReader { inner, size, seen: 0, unproven: None }
+    }
+
+    /// An object whose size may be the one that was listed. A first read that brings just as much, with room for
+    /// more, proves it; otherwise `object` is asked, which costs a system call that small files can do without.
+    pub(crate) fn proven_by(mut self, object: Option<Arc<dyn ReadAt>>) -> Self {
+        self.unproven = object.filter(|_| self.size.is_some());
+        self
     }
 
     /// What an object that can be read at any place has from `offset` on.
     pub(crate) fn resumed(bytes: Arc<dyn ReadAt>, size: u64, offset: u64) -> Self {
-        SizedReader { inner: Input::read_from(bytes, offset), size: Some(size), seen: offset }
+        SizedReader { seen: offset, ..SizedReader::new(Input::read_from(bytes, offset), Some(size)) }
     }
 
     /// Bytes of unknown size.
@@ -37,7 +46,7 @@ impl SizedReader {
         SizedReader::new(Box::new(inner), None)
     }
 
-    /// The size at open.
+    /// The size at open, once something was read.
     pub(crate) fn size(&self) -> Option<u64> {
         self.size
     }
@@ -72,7 +81,14 @@ impl Read for SizedReader {
         {
             return Err(changed(format!("grew while it was read, from {size} bytes; the rest was left")));
         }
-        let got = self.inner.read(buf)?;
+        let got = self.inner.read(buf);
+        if let Some(object) = self.unproven.take() {
+            let is_proof = |&got: &usize| 0 < got && got < buf.len() && self.size == Some(got as u64);
+            if !got.as_ref().is_ok_and(is_proof) {
+                self.size = Some(object.size()?);
+            }
+        }
+        let got = got?;
         self.seen += got as u64;
         match self.size {
             Some(size) if got == 0 && !buf.is_empty() && self.seen < size => {

@@ -76,7 +76,8 @@ pub struct OpenObject {
     pub reader: Box<dyn Read + Send>,
     /// The bytes at any place, if that is possible: some archives are read from their end.
     pub random: Option<Arc<dyn ReadAt>>,
-    /// The size when it was opened; `None` when that is unknown.
+    /// The size when it was opened; `None` when that is unknown. With `random` it may be the size that was listed:
+    /// where the first read does not bring just as much, `random` is asked.
     pub size: Option<u64>,
 }
 

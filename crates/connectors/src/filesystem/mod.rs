@@ -22,6 +22,7 @@ use domesday_model::{ObjectKey, Reason, ResumePolicy};
 use domesday_scheduler::{DatabaseFile, DatabaseTables, ObjectError, OpenObject};
 
 use crate::databases::sqlite;
+use crate::regular_file::RegularFile;
 
 pub use config::{FilesystemConfig, KIND};
 use ignores::Ignores;
@@ -74,7 +75,8 @@ impl Connector for Filesystem {
     }
 
     fn open(&self, object: &ObjectKey) -> Result<OpenObject, ObjectError> {
-        open::opened(self.0.root.open_file(object))
+        let file = self.0.root.open_file(object).map_err(|error| open_error(&error))?;
+        RegularFile::new(file).open()
     }
 
     fn read_ahead(&self, objects: &[Request]) -> Option<Box<dyn ReadAhead>> {

@@ -2,7 +2,7 @@
 //! long the path is.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -11,11 +11,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use domesday_connector::{ReadAhead, Request};
-use domesday_model::{ObjectKey, Reason};
+use domesday_model::ObjectKey;
 use domesday_scheduler::{ObjectError, OpenObject};
-use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
 
 use super::{FilesystemConfig, Tree, open_error};
+use crate::regular_file::RegularFile;
 
 /// The longest path handed to the kernel in one call; a longer one is walked in pieces. PATH_MAX is 4096
 /// with the final NUL.
@@ -133,26 +134,12 @@ fn link_in_its_place() -> io::Error {
     io::Error::new(io::ErrorKind::NotADirectory, "a symbolic link has taken its place")
 }
 
-/// What was opened as a file, if it is one.
-pub(super) fn opened(file: io::Result<File>) -> Result<OpenObject, ObjectError> {
-    let file = file.map_err(|error| open_error(&error))?;
-    let stat = fstat(&file).map_err(io::Error::from)?;
-    if !FileType::from_raw_mode(stat.st_mode).is_file() {
-        return Err(ObjectError::new(Reason::Changed, "no longer a regular file"));
-    }
-    let file = Arc::new(file);
-    Ok(OpenObject {
-        reader: Box::new(SharedFile(Arc::clone(&file))),
-        random: Some(file),
-        size: Some(stat.st_size.cast_unsigned()),
-    })
-}
-
 /// The files of one packet. They come folder by folder, and the way to a folder is a good part of what opening a
 /// file costs: so it is gone once, and the folder stays open while its files are read.
 pub(super) struct PacketFiles {
     tree: Arc<Tree>,
-    keys: Vec<ObjectKey>,
+    /// Their keys, and the sizes that were listed.
+    files: Vec<(ObjectKey, u64)>,
     /// The last one used first.
     folders: Mutex<Vec<KeptFolder>>,
 }
@@ -162,8 +149,8 @@ type KeptFolder = (Box<[u8]>, Arc<OwnedFd>);
 
 impl PacketFiles {
     pub fn new(tree: Arc<Tree>, objects: &[Request]) -> PacketFiles {
-        let keys = objects.iter().map(|object| object.key.clone()).collect();
-        PacketFiles { tree, keys, folders: Mutex::default() }
+        let files = objects.iter().map(|object| (object.key.clone(), object.size)).collect();
+        PacketFiles { tree, files, folders: Mutex::default() }
     }
 
     fn open_file(&self, key: &ObjectKey) -> io::Result<File> {
@@ -207,15 +194,8 @@ impl Drop for PacketFiles {
 
 impl ReadAhead for PacketFiles {
     fn open(&self, index: usize) -> Result<OpenObject, ObjectError> {
-        opened(self.open_file(&self.keys[index]))
-    }
-}
-
-/// A file's bytes from first to last, through a handle that others read at any place.
-pub(super) struct SharedFile(pub Arc<File>);
-
-impl Read for SharedFile {
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        (&*self.0).read(buf)
+        let (key, listed) = &self.files[index];
+        let file = self.open_file(key).map_err(|error| open_error(&error))?;
+        Ok(RegularFile::new(file).open_listed(*listed))
     }
 }

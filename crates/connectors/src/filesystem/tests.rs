@@ -146,8 +146,11 @@ fn packet(connector: &dyn Connector, keys: &[String]) -> Box<dyn ReadAhead> {
 }
 
 fn read_of_packet(packet: &dyn ReadAhead, index: usize) -> Result<String, Reason> {
+    let mut opened = packet.open(index).map_err(|error| error.reason)?;
+    // As whoever reads it does: the size that was listed is not the one it has.
+    opened.random.unwrap().size().map_err(|error| ObjectError::from(error).reason)?;
     let mut text = String::new();
-    packet.open(index).map_err(|error| error.reason)?.reader.read_to_string(&mut text).unwrap();
+    opened.reader.read_to_string(&mut text).unwrap();
     Ok(text)
 }
 

@@ -36,6 +36,7 @@ use super::id::{HashKind, ObjectId};
 use super::listing::{blocking, cut_short, record};
 use super::repository::Repository;
 use super::staged;
+use crate::regular_file::RegularFile;
 
 /// The container of the working tree.
 pub const WORKTREE: &[u8] = b"worktree";
@@ -106,16 +107,7 @@ pub(super) fn open_file(root: &Path, path: &[u8]) -> Result<OpenObject, ObjectEr
         let error = ConnectorError::io("open", &error);
         ObjectError::new(error.reason(), error.to_string())
     })?;
-    let file = Arc::new(File::from(file));
-    let metadata = file.metadata()?;
-    if !metadata.is_file() {
-        return Err(ObjectError::new(Reason::Changed, "no longer a regular file"));
-    }
-    Ok(OpenObject {
-        reader: Box::new(SharedFile(Arc::clone(&file))),
-        random: Some(file),
-        size: Some(metadata.len()),
-    })
+    RegularFile::new(File::from(file)).open()
 }
 
 fn open_root(root: &Path) -> io::Result<OwnedFd> {
@@ -136,15 +128,6 @@ fn open_below(root: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> io::Result<Ow
             Err(io::Error::new(io::ErrorKind::NotADirectory, "a symbolic link has taken its place"))
         }
         opened => Ok(opened?),
-    }
-}
-
-/// A file's bytes from first to last, through a handle that others read at any place.
-struct SharedFile(Arc<File>);
-
-impl Read for SharedFile {
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        (&*self.0).read(buf)
     }
 }
 

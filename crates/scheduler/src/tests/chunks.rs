@@ -1,11 +1,16 @@
 //! Chunked reading gives what reading whole gives.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use domesday_content::ReadAt;
 use domesday_engine::{LOOKAHEAD, LOOKBEHIND};
 use domesday_model::{Position, Reason};
 use proptest::prelude::*;
 
 use super::support::*;
-use crate::reader::{End, GROWTH_MAX, SizedReader};
+use crate::ObjectError;
+use crate::reader::{End, Filled, GROWTH_MAX, SizedReader};
 
 /// Text with keys in it, longer than the overlap, so that small chunks cut it many times.
 fn text() -> impl Strategy<Value = String> {
@@ -145,4 +150,47 @@ fn the_end_of_a_small_file_is_not_read_twice() {
     let mut reader = SizedReader::new(Box::new(Once(Some(b"small"))), Some(5));
     let filled = reader.fill(&mut [0; 64]);
     assert!(filled.len == 5 && matches!(filled.end, End::Reached));
+}
+
+/// Tells a size, or that it is no longer what it was, and counts how often it is asked.
+struct Asked(AtomicUsize, Option<u64>);
+
+impl ReadAt for Asked {
+    fn read_at(&self, _: &mut [u8], _: u64) -> std::io::Result<usize> {
+        unreachable!("only its size is asked for")
+    }
+
+    fn size(&self) -> std::io::Result<u64> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        let changed = || std::io::Error::other(ObjectError::new(Reason::Changed, "no longer a file"));
+        self.1.ok_or_else(changed)
+    }
+}
+
+/// Reads what was listed with a size into a buffer: how many bytes came, and how often the size was asked for.
+fn read_listed(content: &'static [u8], listed: u64, now: Option<u64>, room: usize) -> (Filled, usize) {
+    let object = Arc::new(Asked(AtomicUsize::new(0), now));
+    let reader = SizedReader::new(Box::new(content), Some(listed));
+    let mut reader = reader.proven_by(Some(Arc::clone(&object) as Arc<dyn ReadAt>));
+    let filled = reader.fill(&mut vec![0; room]);
+    assert!(now.is_none() || reader.size() == now);
+    (filled, object.0.load(Ordering::Relaxed))
+}
+
+#[test]
+fn a_listed_size_is_asked_for_again_unless_the_first_read_proves_it() {
+    for (listed, room, asked) in [(5, 64, 0), (3, 64, 1), (9, 64, 1), (0, 64, 1), (5, 6, 0)] {
+        let (filled, count) = read_listed(b"small", listed, Some(5), room);
+        assert!(filled.len == 5 && matches!(filled.end, End::Reached), "listed with {listed}");
+        assert_eq!(count, asked, "listed with {listed}");
+    }
+    // A buffer that is full proves nothing.
+    let (filled, count) = read_listed(b"small and larger", 5, Some(16), 5);
+    assert!(filled.len == 5 && matches!(filled.end, End::NotYet) && count == 1);
+}
+
+#[test]
+fn what_took_an_objects_place_is_told_by_the_first_read() {
+    let (filled, _) = read_listed(b"", 5, None, 64);
+    assert!(matches!(filled.end, End::Flawed(error) if error.reason == Reason::Changed));
 }
