@@ -1,6 +1,6 @@
 //! Counts which sequences of four bytes are common in the files of some folders, and prints the table of
-//! `prefilter/grams.txt`: each line a share of all text as a power of one half, then the grams of at least that
-//! share, in lower case, one after the other; `S` stands for a space, which an editor may drop at the end of a
+//! `prefilter/grams.txt`: each line a share of all text as a power of the root of one half, then the grams of about
+//! that share, in lower case, one after the other; `S` stands for a space, `T` for a tab and `N` for the end of a
 //! line. Every folder counts the same, however large it is.
 //!
 //! `cargo run --release --example gram_shares -p domesday-engine -- <folder>...`
@@ -8,10 +8,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-/// The least share that is listed, as a power of one half: what is rarer hardly costs anything.
-const LEAST: i32 = 16;
-/// Bytes of a folder that are counted, at most.
-const FOLDER_MAX: u64 = 150_000_000;
+/// The least share that is listed, as a power of the root of one half: what is rarer hardly costs anything.
+const LEAST: i32 = 36;
 /// Bytes of a line.
 const LINE_MAX: usize = 110;
 
@@ -32,7 +30,7 @@ fn main() {
     }
     let mut lines: BTreeMap<i32, Vec<[u8; 4]>> = BTreeMap::new();
     for (gram, share) in shares {
-        let power = (-share.log2()).ceil() as i32;
+        let power = (-2.0 * share.log2()).round() as i32;
         if power <= LEAST {
             lines.entry(power).or_default().push(gram);
         }
@@ -40,27 +38,26 @@ fn main() {
     for (power, mut grams) in lines {
         grams.sort_unstable();
         for line in grams.chunks((LINE_MAX - 3) / 4) {
-            let line = String::from_utf8_lossy(line.as_flattened()).replace(' ', "S");
+            let line = String::from_utf8_lossy(line.as_flattened());
+            let line = line.replace(' ', "S").replace('\t', "T").replace('\n', "N");
             println!("{power} {line}");
         }
     }
 }
 
-/// Counts grams that a literal may have: printable ones.
+/// Counts grams of what text is made of: what is printed, and what is between.
 fn count(folder: &Path, counts: &mut HashMap<[u8; 4], u64>, total: &mut u64) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for path in entries.flatten().map(|entry| entry.path()).filter(|path| !path.is_symlink()) {
-        if *total >= FOLDER_MAX {
-            return;
-        }
         if path.is_dir() {
             count(&path, counts, total);
         } else if let Ok(bytes) = std::fs::read(&path) {
             *total += bytes.len() as u64;
             let bytes = bytes.to_ascii_lowercase();
             let grams = bytes.windows(4).filter_map(|gram| <[u8; 4]>::try_from(gram).ok());
-            let printable = |gram: &[u8; 4]| gram.iter().all(|byte| (b' '..=b'~').contains(byte));
-            grams.filter(printable).for_each(|gram| *counts.entry(gram).or_default() += 1);
+            let is_text =
+                |gram: &[u8; 4]| gram.iter().all(|byte| matches!(byte, b' '..=b'~' | b'\t' | b'\n'));
+            grams.filter(is_text).for_each(|gram| *counts.entry(gram).or_default() += 1);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Listing one folder, one level deep, as the kernel streams it.
 
 use std::collections::VecDeque;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
@@ -25,7 +26,6 @@ pub(super) fn begin(tree: &Arc<Tree>, container: &ObjectKey) -> Result<Box<dyn L
         key: container.clone(),
         folder,
         ignores,
-        buffer: Vec::with_capacity(ENTRIES_LEN),
         waiting: VecDeque::new(),
         ended: false,
     }))
@@ -36,8 +36,6 @@ struct FolderListing {
     key: ObjectKey,
     folder: OwnedFd,
     ignores: FolderIgnores,
-    /// Only its room is used.
-    buffer: Vec<u8>,
     /// Of what the kernel gave last, what did not fit a batch.
     waiting: VecDeque<UnitRecord>,
     ended: bool,
@@ -63,8 +61,9 @@ impl FolderListing {
             self.waiting.push_back(self.record(only.as_bytes().to_vec()));
             return Ok(());
         }
-        let mut buffer = std::mem::take(&mut self.buffer);
-        let mut entries = RawDir::new(&self.folder, buffer.spare_capacity_mut());
+        // On the stack: folders are many, and a block of this size is dear to get and to give back.
+        let mut buffer = [MaybeUninit::uninit(); ENTRIES_LEN];
+        let mut entries = RawDir::new(&self.folder, &mut buffer);
         loop {
             let Some(entry) = entries.next() else {
                 self.ended = true;
@@ -79,7 +78,6 @@ impl FolderListing {
                 break;
             }
         }
-        self.buffer = buffer;
         Ok(())
     }
 

@@ -9,7 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use domesday_connector::{Connector, ReadAhead, Request};
 use domesday_content::Limits;
-use domesday_model::{FindingDraft, ObjectKey, ObjectReport, ScanOptions, TableObservation, VersionMarks};
+use domesday_model::{
+    FindingDraft, ObjectKey, ObjectReport, RecordKind, ScanOptions, TableObservation, VersionMarks,
+};
 use domesday_scheduler::{
     CursorState, DatabaseFile, DatabaseTables, EnumCursor, Kin, ObjectDescriptor, ObjectError, ObjectSource,
     OpenObject, OpenTable, Packet, PacketHandle, PacketOptions, PacketTotals, ResultSink,
@@ -216,7 +218,7 @@ impl Staging<'_> {
     }
 
     fn listed_marks(&mut self, key: &ObjectKey) -> Option<VersionMarks> {
-        let objects = &self.source.objects;
+        let objects = &self.source.requests;
         let nearest_first = (self.last_found..objects.len()).chain((0..self.last_found).rev());
         let at = nearest_first.into_iter().find(|&at| objects[at].key == *key)?;
         self.last_found = at;
@@ -284,24 +286,22 @@ pub(crate) struct PacketSource {
     connector: Arc<dyn Connector>,
     /// For a source that is far away: its objects are on their way already.
     ahead: Option<Box<dyn ReadAhead>>,
-    objects: Vec<PacketObject>,
+    /// Its objects, as the connector is asked for them.
+    requests: Vec<Request>,
+    /// Their kinds, by the same places.
+    kinds: Vec<RecordKind>,
     source_id: i64,
 }
 
 impl PacketSource {
     pub fn new(connector: Arc<dyn Connector>, objects: Vec<PacketObject>, source_id: i64) -> PacketSource {
-        let ahead = connector.read_ahead(&objects.iter().map(request).collect::<Vec<_>>());
-        PacketSource { connector, ahead, objects, source_id }
-    }
-}
-
-/// An object as its connector is asked for it.
-fn request(object: &PacketObject) -> Request {
-    Request {
-        key: object.key.clone(),
-        size: object.size,
-        marks: object.marks,
-        metadata: object.metadata.clone(),
+        let parts = objects.into_iter().map(|object| {
+            let PacketObject { key, size, marks, kind, metadata } = object;
+            (Request { key, size, marks, metadata }, kind)
+        });
+        let (requests, kinds): (Vec<Request>, Vec<RecordKind>) = parts.unzip();
+        let ahead = connector.read_ahead(&requests);
+        PacketSource { connector, ahead, requests, kinds, source_id }
     }
 }
 
@@ -319,14 +319,14 @@ impl ObjectSource for PacketSource {
             },
             _ => 0,
         };
-        let to = (from + max).min(self.objects.len());
-        out.extend(self.objects[from..to].iter().enumerate().map(|(index, object)| ObjectDescriptor {
+        let to = (from + max).min(self.requests.len());
+        out.extend(self.requests[from..to].iter().enumerate().map(|(index, object)| ObjectDescriptor {
             path: object.key.clone(),
             size_hint: Some(object.size),
             object_id: (from + index) as u64,
             source_id: self.source_id,
         }));
-        *cursor = if to == self.objects.len() { EnumCursor::Done } else { EnumCursor::offset(to as u64) };
+        *cursor = if to == self.requests.len() { EnumCursor::Done } else { EnumCursor::offset(to as u64) };
         Ok(())
     }
 
@@ -345,14 +345,14 @@ impl ObjectSource for PacketSource {
     }
 
     fn is_rows(&self, object: &ObjectDescriptor) -> bool {
-        self.objects[object.object_id as usize].kind.is_rows()
+        self.kinds[object.object_id as usize].is_rows()
     }
 
     fn open_table(&self, object: &ObjectDescriptor) -> Result<OpenTable, ObjectError> {
         let index = object.object_id as usize;
         match &self.ahead {
             Some(ahead) => ahead.open_table(index),
-            None => self.connector.open_table(&request(&self.objects[index])),
+            None => self.connector.open_table(&self.requests[index]),
         }
     }
 

@@ -12,21 +12,16 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::LazyLock;
 
-use super::shares::{GramSet, NO_GRAMS, common_share, common_with, gram_share, share, share_of_kinds};
-use super::simd::{
-    self, BLOCK, BUCKETS, Buckets, CASE, CASES, GRAM, GramHashes, KINDS, Level, SIFT_MAX, SetPlaces, kind,
-};
-use super::{Hit, SEGMENT_ALIGN};
+use super::choice::{Placed, STRIDE, byte_of, choose, rarest};
+use super::simd::{self, BLOCK, Buckets, CASE, CASES, GRAM, KINDS, Level, SIFT_MAX, SetPlaces, kind};
+use super::{Hit, SEGMENT_ALIGN, plan};
 use crate::rules::Literal;
 
 /// Blocks that are tested before hits are verified.
 const BATCH: usize = SIFT_MAX;
 /// Rows of a table of bits; with 64 bits each, two tables leave half of a common L1 cache to the text.
 const ROWS: usize = 1024;
-/// Lists of entries to verify: many more than there are literals, so that most are empty.
-const LISTS: usize = 4096;
 
 const _: () = assert!(SEGMENT_ALIGN.is_multiple_of(BLOCK));
 
@@ -34,36 +29,61 @@ const _: () = assert!(SEGMENT_ALIGN.is_multiple_of(BLOCK));
 const FIRST_THREE: u32 = 0x00ff_ffff;
 const MIDDLE: u32 = 0x00ff_ff00;
 
+/// The bit of an outer byte in its row, in any case.
+fn bit(byte: u8) -> u64 {
+    1 << ((byte | CASE) & 63)
+}
+
 /// One of `N` numbers for some bytes of a gram in any case.
 #[inline(always)]
 fn hash<const N: usize>(gram: u32, bytes: u32) -> usize {
     (((gram | CASES) & bytes).wrapping_mul(0x9e37_79b1) >> (u32::BITS - N.ilog2())) as usize
 }
 
-/// The bit of an outer byte in its row, in any case.
-fn bit(byte: u8) -> u64 {
-    1 << ((byte | CASE) & 63)
+/// A set of grams in any case, by their hashes: what is in it is found, and little else.
+struct GramHashes(Box<[u32; GRAM_HASHES / 32]>);
+
+/// Few of the bits are set, and all fit a part of the L1 cache.
+const GRAM_HASHES: usize = 1 << 17;
+
+impl GramHashes {
+    fn new() -> GramHashes {
+        GramHashes(Box::new([0; GRAM_HASHES / 32]))
+    }
+
+    fn insert(&mut self, gram: u32) {
+        let bit = hash::<GRAM_HASHES>(gram, u32::MAX);
+        self.0[bit / 32] |= 1 << (bit % 32);
+    }
+
+    #[inline(always)]
+    fn may_have(&self, gram: u32) -> bool {
+        let bit = hash::<GRAM_HASHES>(gram, u32::MAX);
+        self.0[bit / 32] >> (bit % 32) & 1 != 0
+    }
 }
+
+/// Lists of entries to verify: many more than there are literals, so that most are empty.
+const LISTS: usize = 4096;
 
 /// A literal to verify: it starts `offset` bytes before the gram.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     literal: u32,
     offset: i32,
-    /// The gram in any case, with nothing where `care` has nothing.
     gram: u32,
-    care: u32,
+    /// The place of the gram where any byte will do.
+    open: Option<usize>,
     around: Around,
 }
 
-/// Bytes of a literal around its gram, by which it is told from most texts that have the gram.
+/// Bytes around a gram, by which a literal is told from most texts that have the gram.
 #[derive(Clone, Copy, Debug)]
 struct Around {
     /// How far before the gram they begin.
     before: u32,
-    /// What they are, once the bits of `fold` are set and those outside `care` cleared.
     bytes: u64,
-    fold: u64,
+    /// The bits that count: not those of bytes that are another's, nor the case of letters if any will do.
     care: u64,
 }
 
@@ -71,51 +91,66 @@ struct Around {
 const AROUND: usize = size_of::<u64>();
 
 impl Around {
+    /// What no text has.
+    const NOTHING: Around = Around { before: 0, bytes: 1, care: 0 };
+
+    /// As many bytes of the literal as there is room for, the gram among them.
     fn new(literal: &Literal, offset: i32) -> Around {
-        // As many bytes of the literal as there is room for, the gram among them.
         let first = (literal.bytes.len() as i32 - AROUND as i32).max(0);
         let first = first.max(offset - (AROUND - GRAM) as i32).min(offset);
-        let (mut bytes, mut fold, mut care) = ([0; AROUND], [0; AROUND], [0; AROUND]);
-        for at in 0..AROUND {
-            let Some(byte) = byte_of(literal, first, at) else { continue };
-            fold[at] = if literal.any_case && byte.is_ascii_alphabetic() { CASE } else { 0 };
-            (bytes[at], care[at]) = (byte | fold[at], u8::MAX);
-        }
-        let [bytes, fold, care] = [bytes, fold, care].map(u64::from_le_bytes);
-        Around { before: (offset - first) as u32, bytes, fold, care }
+        Around::from(literal, offset, (offset - first) as u32)
     }
 
-    /// Whether a text may have the literal whose gram is at `at`.
+    fn from(literal: &Literal, offset: i32, before: u32) -> Around {
+        let (mut bytes, mut care) = ([0; AROUND], [0; AROUND]);
+        for at in 0..AROUND {
+            let Some(byte) = byte_of(literal, offset - before as i32, at) else { continue };
+            care[at] = if literal.any_case && byte.is_ascii_alphabetic() { !CASE } else { u8::MAX };
+            bytes[at] = byte & care[at];
+        }
+        let [bytes, care] = [bytes, care].map(u64::from_le_bytes);
+        Around { before, bytes, care }
+    }
+
+    /// What all entries of a list have in common, where the first has the most.
+    fn common(entries: &[Entry], literals: &[(Literal, Vec<u32>)]) -> Around {
+        let Some(first) = entries.first() else { return Around::NOTHING };
+        entries.iter().fold(first.around, |common, entry| {
+            let around = Around::from(&literals[entry.literal as usize].0, entry.offset, common.before);
+            let care = common.care & around.care & !(common.bytes ^ around.bytes);
+            Around { before: common.before, bytes: common.bytes & care, care }
+        })
+    }
+
+    /// Whether these are the bytes around the gram at `at`. Those that are not there may be any.
     #[inline(always)]
     fn may_be(&self, text: &[u8], at: usize) -> bool {
         let around = at.checked_sub(self.before as usize).and_then(|from| text.get(from..)?.first_chunk());
-        around.is_none_or(|around| (u64::from_le_bytes(*around) | self.fold) & self.care == self.bytes)
+        around.is_none_or(|around| u64::from_le_bytes(*around) & self.care == self.bytes)
     }
+}
+
+/// Entries whose grams have the same hash.
+struct List {
+    /// The first of its entries; the last is before the first of the next list.
+    start: u32,
+    /// What all of them have in common.
+    common: Around,
 }
 
 impl Entry {
     fn new(number: u32, literal: &Literal, offset: i32) -> Entry {
-        let (mut gram, mut care) = ([0; GRAM], [0; GRAM]);
-        for at in 0..GRAM {
-            if let Some(byte) = byte_of(literal, offset, at) {
-                (gram[at], care[at]) = (byte | CASE, u8::MAX);
-            }
-        }
-        let [gram, care] = [gram, care].map(u32::from_le_bytes);
-        Entry { literal: number, offset, gram, care, around: Around::new(literal, offset) }
+        let bytes: [_; GRAM] = std::array::from_fn(|at| byte_of(literal, offset, at));
+        let gram = u32::from_le_bytes(bytes.map(|byte| byte.unwrap_or(0)));
+        let open = bytes.iter().position(Option::is_none);
+        Entry { literal: number, offset, gram, open, around: Around::new(literal, offset) }
     }
 
     /// The grams it may be, where a byte is left open.
     fn grams(&self) -> impl Iterator<Item = u32> {
-        let gram = self.gram;
-        let open = (!self.care != 0).then(|| (!self.care).trailing_zeros());
-        (0..=open.map_or(0, |_| 0xff)).map(move |byte: u32| gram | byte << open.unwrap_or(0))
+        let (gram, shift) = (self.gram, 8 * self.open.unwrap_or(0));
+        (0..=self.open.map_or(0, |_| 0xff)).map(move |byte: u32| gram | byte << shift)
     }
-}
-
-/// The byte at place `at` of the gram that starts `offset` bytes into the literal, unless it is left open.
-fn byte_of(literal: &Literal, offset: i32, at: usize) -> Option<u8> {
-    usize::try_from(offset + at as i32).ok().and_then(|at| literal.bytes.get(at)).copied()
 }
 
 /// Collects the literals of all rules.
@@ -129,8 +164,13 @@ impl Builder {
         self.rules.entry(literal.clone()).or_default().push(rule);
     }
 
+    /// The literals in order, with their rules.
+    pub fn into_literals(self) -> Vec<(Literal, Vec<u32>)> {
+        self.rules.into_iter().collect()
+    }
+
     pub fn build(self, level: Level) -> LiteralIndex {
-        let literals: Vec<_> = self.rules.into_iter().collect();
+        let literals = self.into_literals();
         let (test, key, mut entries) = if level.permutes_bytes() {
             let (buckets, entries) = in_buckets(&literals);
             (Test::Buckets(level, buckets), FIRST_THREE, entries)
@@ -140,190 +180,37 @@ impl Builder {
         };
         let list = |entry: &Entry| hash::<LISTS>(entry.gram, key);
         entries.sort_by_key(list);
-        let list_starts: Vec<u32> =
-            (0..=LISTS).map(|number| entries.partition_point(|entry| list(entry) < number) as u32).collect();
-        let mut known = GramHashes::default();
+        let mut lists = Vec::with_capacity(LISTS + 1);
+        let mut start = 0;
+        for number in 0..=LISTS {
+            let len = entries[start..].iter().take_while(|entry| list(entry) == number).count();
+            let common = Around::common(&entries[start..start + len], &literals);
+            lists.push(List { start: start as u32, common });
+            start += len;
+        }
+        let mut known = GramHashes::new();
         entries.iter().flat_map(Entry::grams).for_each(|gram| known.insert(gram));
-        LiteralIndex { test, key, level, known, list_starts, entries, literals }
+        LiteralIndex { test, key, level, known, lists, entries, literals }
     }
 }
 
-/// Where in a literal the first of `neighbours` grams starts: the rarest, so that `-----BEGIN` is not looked
-/// for by its dashes. A gram may reach one byte beyond a literal, but its middle bytes may not.
-fn rarest(literal: &Literal, neighbours: usize) -> i32 {
-    let Some(last) = literal.bytes.len().checked_sub(GRAM + neighbours - 1) else {
-        return 1 - neighbours as i32;
-    };
-    let commonest = |first: i32| {
-        let grams = first..first + neighbours as i32;
-        grams.map(|offset| commonness(literal, offset)).fold(0.0, f32::max)
-    };
-    (0..=last as i32).min_by(|&a, &b| commonest(a).total_cmp(&commonest(b))).unwrap_or(0)
-}
-
-/// How much text a gram lets through: by what was counted if it is a common one, or else as if its bytes came by
-/// chance.
-fn commonness(literal: &Literal, offset: i32) -> f32 {
-    let bytes: [Option<u8>; GRAM] = std::array::from_fn(|at| byte_of(literal, offset, at));
-    let by_chance = |any_case: bool| {
-        let of_bytes = &BY_CHANCE[usize::from(any_case)];
-        bytes.iter().map(|byte| byte.map_or(1.0, |byte| of_bytes[usize::from(byte)])).product::<f32>()
-    };
-    let expected = by_chance(literal.any_case);
-    let counted = match bytes {
-        [Some(a), Some(b), Some(c), Some(d)] => gram_share([a, b, c, d]),
-        _ => None,
-    };
-    // Grams are counted in any case; one that is looked for as it is has its part of them.
-    let part = if literal.any_case { 1.0 } else { expected / by_chance(true) };
-    counted.map_or(expected, |counted| expected.max(counted * part))
-}
-
-/// How much text has each byte, as it is and in any case.
-static BY_CHANCE: LazyLock<[[f32; 256]; 2]> = LazyLock::new(|| {
-    let of = |byte: usize, any_case| forms(byte as u8, any_case).map(share).sum::<f32>() / WHOLE;
-    [false, true].map(|any_case| std::array::from_fn(|byte| of(byte, any_case)))
-});
-
-/// The share of all bytes, in millionths.
-const WHOLE: f32 = 1e6;
-
-/// What it takes to verify a gram that a literal has, in places that pass a test in vain.
-const VERIFY_COST: f32 = 4.0;
-/// Grams of a literal that are weighed against each other: its rarest.
-const GRAMS_WEIGHED: usize = 5;
-
-/// The kinds of bytes at a place of the grams of a bucket, their share of all text, and the common grams that have
-/// one of them there.
-#[derive(Clone, Copy)]
-struct Place<C> {
-    kinds: u64,
-    share: f32,
-    common: C,
-}
-
-/// A place of one gram, with the kind of its byte.
-type GramPlace = Place<&'static GramSet>;
-
-impl GramPlace {
-    const NONE: GramPlace = Place { kinds: 0, share: 0.0, common: &NO_GRAMS };
-
-    fn of(byte: Option<u8>, at: usize) -> GramPlace {
-        let kinds = byte.map_or(u64::MAX, |byte| 1 << kind(byte));
-        Place { kinds, share: share_of_kinds(kinds) / WHOLE, common: common_with(byte, at) }
-    }
-}
-
-impl Place<GramSet> {
-    const EMPTY: Place<GramSet> = Place { kinds: 0, share: 0.0, common: NO_GRAMS };
-
-    /// The share with those of another.
-    fn share_with(&self, other: &GramPlace) -> f32 {
-        match other.kinds & !self.kinds {
-            0 => self.share,
-            new if new == other.kinds => self.share + other.share,
-            new => self.share + share_of_kinds(new) / WHOLE,
-        }
-    }
-
-    fn add(&mut self, other: &GramPlace) {
-        self.share = self.share_with(other);
-        self.kinds |= other.kinds;
-        self.common.iter_mut().zip(other.common).for_each(|(ours, theirs)| *ours |= theirs);
-    }
-}
-
-/// Places of grams, and how much text passes there.
-#[derive(Clone, Copy)]
-struct Bucket {
-    places: [Place<GramSet>; GRAM],
-    by_chance: f32,
-    common: GramSet,
-}
-
-impl Bucket {
-    const EMPTY: Bucket = Bucket { places: [Place::EMPTY; GRAM], by_chance: 0.0, common: NO_GRAMS };
-
-    /// How much more text passes with one more gram: as much as if bytes came by chance, and the common grams, which
-    /// do not. `None` if it is not less than `limit`.
-    fn cost_of(&self, gram: &[GramPlace; GRAM], limit: f32) -> Option<f32> {
-        let shares = (0..GRAM).map(|at| self.places[at].share_with(&gram[at]));
-        let mut more = shares.product::<f32>() - self.by_chance;
-        for (word, known) in self.common.iter().enumerate() {
-            if more >= limit {
-                return None;
-            }
-            let either = |at: usize| self.places[at].common[word] | gram[at].common[word];
-            let all = (0..GRAM).fold(u64::MAX, |all, at| all & either(at));
-            more += common_share(word, all & !known);
-        }
-        (more < limit).then_some(more)
-    }
-
-    fn add(&mut self, gram: &[GramPlace; GRAM]) {
-        self.places.iter_mut().zip(gram).for_each(|(ours, theirs)| ours.add(theirs));
-        self.by_chance = self.places.iter().map(|place| place.share).product();
-        self.common = std::array::from_fn(|word| {
-            self.places.iter().fold(u64::MAX, |all, place| all & place.common[word])
-        });
-    }
-}
-
-/// Chooses a gram of each literal and a bucket for it, so that the least text passes: a gram that is rare, or
-/// that a bucket lets through anyway.
+/// Enters each literal under the gram that was chosen for it, in its bucket.
 fn in_buckets(literals: &[(Literal, Vec<u32>)]) -> (Buckets, Vec<Entry>) {
-    let mut buckets = vec![Bucket::EMPTY; BUCKETS];
-    let grams_of = |literal: &Literal| {
-        let last = literal.bytes.len().saturating_sub(GRAM) as i32;
-        let mut grams: Vec<_> = (0..=last).map(|offset| (commonness(literal, offset), offset)).collect();
-        grams.sort_by(|a, b| a.0.total_cmp(&b.0));
-        grams.truncate(GRAMS_WEIGHED);
-        grams
-    };
-    let numbered = literals.iter().zip(0u32..);
-    let mut order: Vec<_> =
-        numbered.map(|((literal, _), number)| (number, literal, grams_of(literal))).collect();
-    // The commonest first: those that matter most find the most room.
-    order.sort_by(|a, b| b.2[0].0.total_cmp(&a.2[0].0));
+    let texts: Vec<_> = literals.iter().map(|(literal, _)| literal).collect();
+    let chosen = choose(&texts, plan::placed(&texts), 1);
+    let mut buckets = Buckets::default();
     let mut entries = Vec::new();
-    for (number, literal, grams) in order {
-        let mut best = (f32::INFINITY, 0, 0);
-        let mut best_gram = [GramPlace::NONE; GRAM];
-        for (commonness, offset) in grams {
-            let verifying = VERIFY_COST * commonness;
-            if verifying >= best.0 {
-                break;
-            }
-            let gram = std::array::from_fn(|at| GramPlace::of(byte_of(literal, offset, at), at));
-            for (number, bucket) in buckets.iter().enumerate() {
-                if let Some(more) = bucket.cost_of(&gram, best.0 - verifying) {
-                    best = (more + verifying, offset, number);
-                    best_gram = gram;
-                }
+    for ((literal, number), Placed { offset, bucket }) in texts.into_iter().zip(0u32..).zip(chosen) {
+        let offset = offset as i32;
+        for at in 0..GRAM {
+            match byte_of(literal, offset, at) {
+                Some(byte) => buckets.allow(bucket, at, kind(byte)),
+                None => (0..KINDS).for_each(|kind| buckets.allow(bucket, at, kind)),
             }
         }
-        let (_, offset, bucket) = best;
-        buckets[bucket].add(&best_gram);
         entries.push(Entry::new(number, literal, offset));
     }
-    let mut tables = Buckets::default();
-    for (number, bucket) in buckets.iter().enumerate() {
-        for (at, place) in bucket.places.iter().enumerate() {
-            let kinds = (0..KINDS).filter(|kind| place.kinds >> kind & 1 != 0);
-            kinds.for_each(|kind| tables.allow(number, at, kind));
-        }
-    }
-    (tables, entries)
-}
-
-/// The forms in which a byte of a literal may appear.
-fn forms(byte: u8, any_case: bool) -> impl Iterator<Item = u8> {
-    let other = match byte {
-        _ if !any_case => byte,
-        byte if byte.is_ascii_lowercase() => byte.to_ascii_uppercase(),
-        byte => byte.to_ascii_lowercase(),
-    };
-    std::iter::once(byte).chain((other != byte).then_some(other))
+    (buckets, entries)
 }
 
 /// Where a gram may stand.
@@ -348,15 +235,13 @@ struct RowTest {
     last: Box<[u64; ROWS]>,
 }
 
-/// Positions that are tested are multiples of this.
-const STRIDE: usize = 2;
-
 /// Enters each literal under its rarest grams, one for every alignment.
 fn in_rows(literals: &[(Literal, Vec<u32>)]) -> (RowTest, Vec<Entry>) {
     let mut test = RowTest { first: Box::new([0; ROWS]), last: Box::new([0; ROWS]) };
     let mut entries = Vec::new();
-    for ((literal, _), number) in literals.iter().zip(0u32..) {
-        let first = rarest(literal, STRIDE);
+    let texts: Vec<_> = literals.iter().map(|(literal, _)| literal).collect();
+    for ((literal, first), number) in texts.iter().zip(plan::first(&texts)).zip(0u32..) {
+        let first = first.unwrap_or_else(|| rarest(literal));
         for offset in first..first + STRIDE as i32 {
             let entry = Entry::new(number, literal, offset);
             let row = hash::<ROWS>(entry.gram, MIDDLE);
@@ -417,8 +302,8 @@ pub struct LiteralIndex {
     level: Level,
     /// Which grams are anyone's: most that pass the test end here.
     known: GramHashes,
-    /// The entries of list `n` are `entries[list_starts[n]..list_starts[n + 1]]`.
-    list_starts: Vec<u32>,
+    /// One more than there are. Most grams that are known end here, by what is around them.
+    lists: Vec<List>,
     entries: Vec<Entry>,
     literals: Vec<(Literal, Vec<u32>)>,
 }
@@ -450,6 +335,10 @@ impl LiteralIndex {
             };
             places.set(self.level, masks);
             places.retain(|place| self.known.may_have(gram_at(place)));
+            places.retain(|place| {
+                let list = &self.lists[hash::<LISTS>(gram_at(place), self.key)];
+                list.common.may_be(bytes, at + place)
+            });
             for place in places.iter() {
                 self.verify(gram_at(place), bytes, at + place, hits);
             }
@@ -459,7 +348,7 @@ impl LiteralIndex {
 
     fn verify(&self, gram: u32, bytes: &[u8], at: usize, hits: &mut Vec<Hit>) {
         let list = hash::<LISTS>(gram, self.key);
-        let entries = self.list_starts[list] as usize..self.list_starts[list + 1] as usize;
+        let entries = self.lists[list].start as usize..self.lists[list + 1].start as usize;
         for entry in &self.entries[entries] {
             if entry.around.may_be(bytes, at) {
                 self.verify_entry(entry, bytes, at, hits);

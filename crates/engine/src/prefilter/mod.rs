@@ -5,9 +5,11 @@
 //! [`literals`] and [`shapes`] read a chunk as bit masks of 64 bytes each, which [`simd`] makes with the widest
 //! instructions of the machine. The cost of a byte does not depend on how many rules there are.
 
+mod choice;
 mod literals;
 mod near;
 mod places;
+mod plan;
 mod rows;
 mod shapes;
 mod shares;
@@ -23,6 +25,7 @@ use near::{NEAR_MAX, Near};
 
 pub use near::NEAR_RUN;
 pub use shapes::{DIGITS_LEAST, LONG_WORD_MIN, SHORT_WORD_DIGITS_MIN, WORD_MAX};
+pub use shares::{WHOLE, share};
 
 /// A trigger of a rule at a place in the chunk.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -63,21 +66,14 @@ pub struct Prefilter {
 impl Prefilter {
     /// For those of the rules that are `wanted`, and for what may be decoded.
     pub fn new(rules: &[Rule], wanted: impl Fn(&Rule) -> bool) -> Prefilter {
-        let (mut literals, mut near_words) = (literals::Builder::default(), literals::Builder::default());
         let level = simd::Level::of_machine();
         let mut shapes = shapes::ShapeIndex::new(level);
         for (rule, index) in rules.iter().zip(0u32..).filter(|(rule, _)| wanted(rule)) {
-            match &rule.trigger {
-                Trigger::Literals(set) => {
-                    let literals = if has_long_word(rule) { &mut near_words } else { &mut literals };
-                    set.iter().for_each(|literal| literals.add(literal, index));
-                }
-                Trigger::Shape(shape) => shapes.add(*shape, index, &rule.gate),
+            if let Trigger::Shape(shape) = &rule.trigger {
+                shapes.add(*shape, index, &rule.gate);
             }
         }
-        for trigger in decode::TRIGGERS {
-            literals.add(&Literal { bytes: trigger.as_bytes().to_vec(), any_case: true }, DECODE);
-        }
+        let (literals, near_words) = literals_of(rules, wanted);
         shapes.add(Shape::WordDigits { min: 0, len: LONG_WORD_MIN as u8 }, DECODE, &Gate::open());
         Prefilter { literals: literals.build(level), near_words: near_words.build(level), shapes }
     }
@@ -93,6 +89,22 @@ impl Prefilter {
             self.near_words.find(bytes, near.start..near.end.min(bytes.len()), literals, hits);
         }
     }
+}
+
+/// The literals of rules that are `wanted` and of what may be decoded; and those of rules that are only looked for near
+/// long words.
+fn literals_of(rules: &[Rule], wanted: impl Fn(&Rule) -> bool) -> (literals::Builder, literals::Builder) {
+    let (mut literals, mut near_words) = (literals::Builder::default(), literals::Builder::default());
+    for (rule, index) in rules.iter().zip(0u32..).filter(|(rule, _)| wanted(rule)) {
+        if let Trigger::Literals(set) = &rule.trigger {
+            let literals = if has_long_word(rule) { &mut near_words } else { &mut literals };
+            set.iter().for_each(|literal| literals.add(literal, index));
+        }
+    }
+    for trigger in decode::TRIGGERS {
+        literals.add(&Literal { bytes: trigger.as_bytes().to_vec(), any_case: true }, DECODE);
+    }
+    (literals, near_words)
 }
 
 /// Whether every match has a long word, and no part of it is far from that.

@@ -17,6 +17,9 @@ const SHARES: [u32; 128] = [
     1424, 24187, 22183, 30573, 12171, 6023, 3107, 9090, 2987, 793, 2145, 606, 2145, 97, 0,
 ];
 
+/// The share of all bytes, in millionths.
+pub const WHOLE: f32 = 1e6;
+
 /// The share of a byte, in millionths; never nothing, so that a byte that was not seen is told from none.
 pub fn share(byte: u8) -> f32 {
     (SHARES[usize::from(byte & 0x7f)] + 1) as f32
@@ -39,79 +42,81 @@ pub fn share_of_kinds(mut kinds: u64) -> f32 {
     sum
 }
 
-/// The common grams in order, in lower case, with their share as a power of one half.
-static GRAMS: LazyLock<Vec<([u8; 4], i32)>> = LazyLock::new(|| {
+/// The common grams in lower case with their share, from nothing to one; the commonest first.
+static GRAMS: LazyLock<Vec<([u8; 4], f32)>> = LazyLock::new(|| {
     let lines = include_str!("grams.txt").lines().filter_map(|line| line.split_once(' '));
     let grams = lines.flat_map(|(power, grams)| {
-        let power = power.parse().unwrap_or(0);
-        let space = |byte: u8| if byte == b'S' { b' ' } else { byte };
-        grams.as_bytes().as_chunks().0.iter().map(move |gram: &[u8; 4]| (gram.map(space), power))
+        let share = 0.5f32.powf(power.parse().unwrap_or(f32::INFINITY) / 2.0);
+        let byte = |byte: u8| match byte {
+            b'S' => b' ',
+            b'T' => b'\t',
+            b'N' => b'\n',
+            byte => byte,
+        };
+        grams.as_bytes().as_chunks().0.iter().map(move |gram: &[u8; 4]| (gram.map(byte), share))
     });
-    let mut grams: Vec<_> = grams.collect();
-    grams.sort();
-    grams
+    grams.collect()
 });
 
-/// The share of a gram in any case, if it is a common one: from nothing to one.
-pub fn gram_share(gram: [u8; 4]) -> Option<f32> {
-    let gram = gram.map(|byte| byte.to_ascii_lowercase());
-    let at = GRAMS.binary_search_by_key(&gram, |&(gram, _)| gram).ok()?;
-    Some(0.5f32.powi(GRAMS[at].1))
+/// A set of common grams, by their number.
+pub type GramSet = Vec<u64>;
+
+/// The common grams by place and kind of byte, and all of them.
+struct CommonWith {
+    kinds: [Vec<GramSet>; 4],
+    all: GramSet,
 }
 
-/// How many of the commonest grams there are: as many as fit [`GramSet`].
-pub const COMMONEST: usize = 4096;
-
-/// A set of the commonest grams, by their number.
-pub type GramSet = [u64; COMMONEST / 64];
-
-pub const NO_GRAMS: GramSet = [0; COMMONEST / 64];
-
-/// The commonest grams with their share.
-static COMMON: LazyLock<Vec<([u8; 4], f32)>> = LazyLock::new(|| {
-    let mut grams: Vec<_> = GRAMS.iter().collect();
-    grams.sort_by_key(|&&(_, power)| power);
-    grams.truncate(COMMONEST);
-    grams.into_iter().map(|&(gram, power)| (gram, 0.5f32.powi(power))).collect()
-});
-
-/// By place and kind of byte, the commonest grams that have it there.
-static COMMON_WITH: LazyLock<Box<[[GramSet; KINDS]; 4]>> = LazyLock::new(|| {
-    let mut sets = Box::new([[NO_GRAMS; KINDS]; 4]);
-    for (number, (gram, _)) in COMMON.iter().enumerate() {
-        for (at, byte) in gram.iter().enumerate() {
-            sets[at][kind(*byte)][number / 64] |= 1 << (number % 64);
-        }
+static COMMON_WITH: LazyLock<CommonWith> = LazyLock::new(|| {
+    let none = vec![0; GRAMS.len().div_ceil(64)];
+    let (mut kinds, mut all) = ([(); 4].map(|()| vec![none.clone(); KINDS]), none);
+    for (number, (gram, _)) in GRAMS.iter().enumerate() {
+        let (word, bit) = (number / 64, 1 << (number % 64));
+        gram.iter().zip(&mut kinds).for_each(|(&byte, place)| place[kind(byte)][word] |= bit);
+        all[word] |= bit;
     }
-    sets
+    CommonWith { kinds, all }
 });
 
-/// The commonest grams that have a byte of the kind of `byte` at place `at`; all of them if it is left open.
-pub fn common_with(byte: Option<u8>, at: usize) -> &'static GramSet {
-    static ALL_GRAMS: GramSet = [u64::MAX; COMMONEST / 64];
-    byte.map_or(&ALL_GRAMS, |byte| &COMMON_WITH[at][kind(byte)])
+pub fn all_grams() -> &'static GramSet {
+    &COMMON_WITH.all
 }
 
-/// The share of some of the commonest grams: those of one word of a set.
+/// The common grams that have a byte of this kind at place `at`.
+pub fn common_with(kind: usize, at: usize) -> &'static GramSet {
+    &COMMON_WITH.kinds[at][kind]
+}
+
+/// The share of some of the common grams: those of one word of a set.
 pub fn common_share(word: usize, mut bits: u64) -> f32 {
     let mut sum = 0.0;
     while bits != 0 {
-        sum += COMMON.get(64 * word + bits.trailing_zeros() as usize).map_or(0.0, |&(_, share)| share);
+        sum += GRAMS.get(64 * word + bits.trailing_zeros() as usize).map_or(0.0, |&(_, share)| share);
         bits &= bits - 1;
     }
     sum
 }
 
+/// The share of the rarest of the common grams.
+pub fn least_share() -> f32 {
+    GRAMS.last().map_or(0.0, |&(_, share)| share)
+}
+
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use super::*;
 
     #[test]
     fn common_grams_are_known_as_such() {
-        assert!(gram_share(*b"tion") > gram_share(*b"user") && gram_share(*b"user").is_some());
-        assert_eq!(gram_share(*b"Name"), gram_share(*b"name"));
-        assert!(gram_share(*b" the").is_some());
-        assert_eq!(gram_share(*b"qzxj"), None);
-        assert!(GRAMS.windows(2).all(|pair| pair[0].0 < pair[1].0), "each once");
+        let grams: HashMap<_, _> = GRAMS.iter().copied().collect();
+        assert_eq!(grams.len(), GRAMS.len(), "each once");
+        assert!(grams[b"tion"] > grams[b"user"]);
+        assert!(
+            grams.contains_key(b" the") && grams.contains_key(b"\t\t\t\t") && grams.contains_key(b";\n\n\t")
+        );
+        assert!(!grams.contains_key(b"qzxj"));
+        assert!(GRAMS.is_sorted_by(|a, b| a.1 >= b.1) && least_share() > 0.0);
     }
 }

@@ -219,42 +219,11 @@ impl Buckets {
     }
 }
 
-/// A set of grams in any case, by their hashes: what is in it is found, and little else.
-pub struct GramHashes {
-    bits: Box<[u32; GRAM_HASHES / 32]>,
-}
-
-/// Few of the bits are set, and all fit a part of the L1 cache.
-const GRAM_HASHES: usize = 1 << 17;
-const GRAM_HASH_FACTOR: u32 = 0x9e37_79b1;
 /// The same bit of every byte of a gram.
 pub const CASES: u32 = u32::from_le_bytes([CASE; GRAM]);
 
 /// Blocks whose masks are sifted together, at most.
 pub const SIFT_MAX: usize = 64;
-
-impl Default for GramHashes {
-    fn default() -> GramHashes {
-        GramHashes { bits: Box::new([0; GRAM_HASHES / 32]) }
-    }
-}
-
-impl GramHashes {
-    fn bit(gram: u32) -> usize {
-        ((gram | CASES).wrapping_mul(GRAM_HASH_FACTOR) >> (u32::BITS - GRAM_HASHES.ilog2())) as usize
-    }
-
-    pub fn insert(&mut self, gram: u32) {
-        let bit = GramHashes::bit(gram);
-        self.bits[bit / 32] |= 1 << (bit % 32);
-    }
-
-    #[inline(always)]
-    pub fn may_have(&self, gram: u32) -> bool {
-        let bit = GramHashes::bit(gram);
-        self.bits[bit / 32] >> (bit % 32) & 1 != 0
-    }
-}
 
 /// The places of bits in the masks of a batch of blocks, in order.
 pub struct SetPlaces {

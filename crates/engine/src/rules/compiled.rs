@@ -54,6 +54,7 @@ packed_fields!(Rule {
     trigger,
     lead,
     gate,
+    opening,
     run,
     score,
     validators,

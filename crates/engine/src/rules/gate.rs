@@ -63,6 +63,14 @@ impl ByteSet {
     fn is_empty(&self) -> bool {
         *self == ByteSet::EMPTY
     }
+
+    /// The byte of a set of one.
+    pub fn single(self) -> Option<u8> {
+        let word = self.0.iter().position(|bits| *bits != 0)?;
+        let byte = 64 * word + self.0[word].trailing_zeros() as usize;
+        let byte = byte as u8;
+        (self == [byte].into_iter().collect()).then_some(byte)
+    }
 }
 
 impl FromIterator<u8> for ByteSet {
@@ -125,6 +133,11 @@ impl Start {
     pub fn of_digits() -> Start {
         let digits = ByteSet::of(|byte| byte.is_ascii_digit());
         Start { trigger: digits, kin: digits }
+    }
+
+    /// Any byte.
+    pub fn of_any() -> Start {
+        Start { trigger: ByteSet::FULL, kin: ByteSet::EMPTY }
     }
 
     /// The first letter or digit of a word.
@@ -314,7 +327,7 @@ impl Around {
         let triggers = bytes.and(self.start.trigger);
         if !triggers.is_empty() {
             let outside = self.start.kin.not();
-            let begins_word = self.begins_word && self.start.trigger.and(self.word.not()).is_empty();
+            let begins_word = self.begins_word && triggers.and(self.word.not()).is_empty();
             let mut declare = |states: u64, previous: ByteSet| {
                 if states & self.leads != 0 {
                     self.sets[0].add(previous);

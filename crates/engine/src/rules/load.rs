@@ -9,6 +9,7 @@ use toml::de::{DeTable, DeValue};
 use super::classification;
 use super::derive::{self, LITERAL_MIN};
 use super::gate::{Gate, Start};
+use super::opening::Opening;
 use super::pattern::{self, Pattern};
 use super::provider;
 use super::search::Patterns;
@@ -77,6 +78,7 @@ pub fn read_rule(
     }
     let ((trigger, lead, gate), (regex, pattern, _)) = (trigger?, regex?);
     let (id, category) = (id?.0, category?);
+    let opening = Opening::of(&pattern.hir, &trigger, lead);
     Some(Rule {
         id: id.into(),
         description: description?.0.to_owned(),
@@ -89,6 +91,7 @@ pub fn read_rule(
         trigger,
         lead,
         gate: Arc::new(gate),
+        opening,
         run: pattern.run,
         score: Score(score as u8),
         validators,

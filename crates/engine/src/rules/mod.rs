@@ -10,6 +10,7 @@ pub(crate) mod gate;
 mod gitleaks;
 mod hash;
 mod load;
+pub(crate) mod opening;
 mod packed;
 pub(crate) mod pattern;
 mod provider;
@@ -36,6 +37,7 @@ use crate::validators::Check;
 use allow::Allows;
 use classification::OwnClass;
 use gate::Gate;
+use opening::Opening;
 use run::Run;
 use sources::Loaded;
 
@@ -152,6 +154,8 @@ pub struct Rule {
     pub lead: Lead,
     /// What a shape's place must have besides.
     pub(crate) gate: Arc<Gate>,
+    /// How every match begins.
+    pub(crate) opening: Opening,
     /// What every match contains.
     pub(crate) run: Option<Run>,
     /// The base of the score.

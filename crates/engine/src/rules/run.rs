@@ -54,6 +54,9 @@ impl Run {
 
     /// Where it first begins in `text`.
     fn find(&self, text: &[u8]) -> Option<usize> {
+        if let (1, Some(mark)) = (self.len, self.bytes.single()) {
+            return memchr::memchr(mark, text);
+        }
         let mut start = 0;
         // Bytes from `start` to before here are of the set.
         let mut known = 0;

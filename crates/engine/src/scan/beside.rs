@@ -42,6 +42,10 @@ struct Together {
     rules: Vec<(Bits, bool)>,
     /// Such matches have one of these words, which begin with one letter. In order, and none begins with another.
     strays: Vec<Vec<u8>>,
+    /// By byte, whether one may have it second or third, in any case: a bit each.
+    behind: [u8; 256],
+    /// How far before a trigger such a match may begin.
+    lead_max: usize,
     from: DFA,
     /// Of those places that not everything may stand before, each with its bit.
     before: DFA,
@@ -120,7 +124,8 @@ impl Beside {
             }
             places == 0
                 || known.1 & places != 0
-                || may_stray && strays.are_in(together, bytes, window(&rules[hit.rule as usize], bytes, hit))
+                || may_stray
+                    && strays.are_in(together, bytes, hit.at, window(&rules[hit.rule as usize], bytes, hit))
         }));
         kept
     }
@@ -130,6 +135,7 @@ impl Together {
     fn new(all: &[Rule], is_one: &[bool]) -> Together {
         let (mut rules, mut strays) = (vec![(0, false); all.len()], Vec::<Vec<u8>>::new());
         let (mut before, mut from, mut choosy, mut free) = (Vec::new(), Vec::new(), Vec::new(), 0);
+        let mut lead_max = 0;
         for (index, rule) in all.iter().enumerate().filter(|(index, _)| is_one[*index]) {
             let Some(sides) =
                 Sides::of(rule).filter(|sides| from.len() + sides.ways.len() <= Bits::BITS as usize)
@@ -141,6 +147,9 @@ impl Together {
                 continue;
             }
             let may_stray = !sides.strays.is_empty();
+            if may_stray {
+                lead_max = lead_max.max(rule.lead.max);
+            }
             strays.extend(sides.strays);
             let mut bits = 0;
             for way in sides.ways {
@@ -157,9 +166,12 @@ impl Together {
             }
             rules[index] = (bits, may_stray);
         }
+        let strays = shortest(strays);
         Together {
             rules,
-            strays: shortest(strays),
+            behind: second_and_third(&strays),
+            strays,
+            lead_max,
             before: compile(&before, true),
             from: compile(&from, false),
             choosy,
@@ -196,22 +208,46 @@ impl Together {
 }
 
 impl Strays {
-    /// Whether one is in a window. Where windows overlap the text is read once.
-    fn are_in(&mut self, together: &Together, bytes: &[u8], window: Range<usize>) -> bool {
+    /// Whether one is in the window of a trigger at `at`. Where windows overlap the text is read once.
+    fn are_in(&mut self, together: &Together, bytes: &[u8], at: usize, window: Range<usize>) -> bool {
         if !self.searched.contains(&window.start) {
-            *self = Strays { searched: window.start..window.start, found: std::mem::take(&mut self.found) };
+            // Other rules with this trigger may have wider windows.
+            let start = window.start.min(at.saturating_sub(together.lead_max));
+            *self = Strays { searched: start..start, found: std::mem::take(&mut self.found) };
             self.found.clear();
         }
         if let Some(stray) = together.strays.first().filter(|_| self.searched.end < window.end) {
             let (small, large) = (stray[0], stray[0].to_ascii_uppercase());
             let rest = self.searched.end..window.end;
             let places = memchr::memchr2_iter(small, large, &bytes[rest.clone()]).map(|at| rest.start + at);
+            let may_be = |at: &usize| {
+                bytes.get(at + 1..at + 3).is_some_and(|next| {
+                    together.behind[usize::from(next[0])] & SECOND != 0
+                        && together.behind[usize::from(next[1])] & THIRD != 0
+                })
+            };
+            let places = places.filter(may_be);
             self.found.extend(places.filter(|&at| together.is_stray(bytes, at)));
             self.searched.end = window.end;
         }
         let next = self.found.partition_point(|at| *at < window.start);
         self.found.get(next).is_some_and(|at| *at < window.end)
     }
+}
+
+const SECOND: u8 = 1;
+const THIRD: u8 = 2;
+
+/// By byte, whether one of some words has it second or third, in any case. They are of three bytes at least.
+fn second_and_third(words: &[Vec<u8>]) -> [u8; 256] {
+    let mut behind = [0; 256];
+    for word in words {
+        for (byte, bit) in [(word[1], SECOND), (word[2], THIRD)] {
+            behind[usize::from(byte)] |= bit;
+            behind[usize::from(byte.to_ascii_uppercase())] |= bit;
+        }
+    }
+    behind
 }
 
 /// The places whose side is matched by the first of these bytes.

@@ -9,19 +9,17 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::OnceLock;
+use std::{array, iter};
 
-use regex_automata::meta::{self, Regex};
+use regex_automata::Input;
 use regex_automata::util::primitives::NonMaxUsize;
-use regex_automata::{Anchored, Input};
-use regex_syntax::hir::{Hir, HirKind};
 
-use super::split::Split;
+use super::regexes::{Cache, Compiled, Value};
 use crate::prefilter::Hit;
+use crate::rules::Rule;
+use crate::rules::opening::Starts;
 use crate::rules::run::InWindows;
-use crate::rules::{Rule, compile_hir};
 
-/// Bytes that the lazily built automaton of one rule may take per thread.
-pub(super) const REGEX_CACHE_BYTES: usize = 1024 * 1024;
 /// Bytes that those of all rules may take per thread; when they take more, all are begun anew. Text is seldom so mixed
 /// that it needs as much at a time. Little in tests, so that they see it happen.
 pub(super) const CACHES_MAX: usize = if cfg!(test) { 256 << 10 } else { 6 << 20 };
@@ -53,7 +51,7 @@ impl Found {
 /// One thread's working memory for regexes.
 #[derive(Default)]
 pub struct RegexCaches {
-    by_rule: Vec<Option<Box<meta::Cache>>>,
+    by_rule: Vec<Option<Box<Cache>>>,
     window_bytes: Vec<u64>,
     slots: Vec<Option<NonMaxUsize>>,
     known: Known,
@@ -69,7 +67,7 @@ impl RegexCaches {
 
     /// Bytes that automata take.
     pub fn bytes(&self) -> usize {
-        self.by_rule.iter().flatten().map(|cache| cache.memory_usage()).sum()
+        self.by_rule.iter().flatten().map(|cache| cache.bytes()).sum()
     }
 
     /// Readies them for one of so many rules.
@@ -89,20 +87,6 @@ impl RegexCaches {
 /// The regexes of all rules, each compiled when first needed.
 pub struct Confirmer {
     regexes: Vec<OnceLock<Compiled>>,
-}
-
-struct Compiled {
-    regex: Regex,
-    value: Value,
-}
-
-/// Where the value is in a match of a regex.
-enum Value {
-    /// It is the match.
-    Whole,
-    /// As its bytes tell, or else in the first of these groups that is not empty.
-    Split(Split, Range<usize>),
-    Groups(Range<usize>),
 }
 
 /// What the searches of one rule told: stretches of starts, in order and apart.
@@ -168,22 +152,34 @@ impl Confirmer {
         caches: &mut RegexCaches,
         found: &mut Vec<Found>,
     ) {
-        // What every match of the rule contains must be where one with the trigger may be.
+        // What every match of the rule contains must be where one with the trigger may be, and one must begin there.
         let mut run = rule.run.as_ref().map(InWindows::new);
-        let mut may_match =
-            |hit: &&Hit| run.as_mut().is_none_or(|run| run.is_in(bytes, window(rule, bytes, hit)));
+        let mut starts = Starts::new(&rule.opening);
+        // Where the trigger tells the start of a match, nothing is searched for.
+        let is_placed = rule.lead.min == rule.lead.max;
+        let regex = &self.regexes[index as usize];
+        let mut may_match = |hit: &&Hit| {
+            let Some(last) = hit.at.checked_sub(rule.lead.min) else { return false };
+            let first = hit.at.saturating_sub(rule.lead.max);
+            let mut has_run = || run.as_mut().is_none_or(|run| run.is_in(bytes, window(rule, bytes, hit)));
+            // One start is looked at sooner than a window. More are looked at when they are searched, and before only if
+            // that may save compiling the regex.
+            if is_placed {
+                rule.opening.first(bytes, last..last + 1).is_some() && has_run()
+            } else {
+                has_run() && (regex.get().is_some() || starts.are_in(bytes, first..last + 1))
+            }
+        };
         let mut hits = hits.iter().filter(&mut may_match).peekable();
         if hits.peek().is_none() {
             return;
         }
-        let Compiled { regex, value } = self.regexes[index as usize].get_or_init(|| compile(rule));
+        let regex = regex.get_or_init(|| Compiled::new(rule));
         caches.begin(self.regexes.len());
         let RegexCaches { by_rule, window_bytes, slots, known, .. } = caches;
-        let cache = by_rule[index as usize].get_or_insert_with(|| Box::new(regex.create_cache()));
+        let cache = by_rule[index as usize].get_or_insert_default();
         let window_bytes = &mut window_bytes[index as usize];
-        let mut search = Search { regex, cache, rule, value, bytes, window_bytes, slots, known, ahead: 0 };
-        // Where the trigger tells the start of a match, nothing is searched for.
-        let is_placed = rule.lead.min == rule.lead.max;
+        let mut search = Search { regex, cache, rule, bytes, window_bytes, slots, known, ahead: 0 };
         let mut last = None;
         for hit in hits {
             let matched = if is_placed {
@@ -209,47 +205,10 @@ pub(super) fn window(rule: &Rule, bytes: &[u8], hit: &Hit) -> Range<usize> {
     from.min(end)..end
 }
 
-fn compile(rule: &Rule) -> Compiled {
-    // Where the trigger tells the start of a match, nothing is searched for: it would not pay to prepare that.
-    let config = Regex::config()
-        .utf8_empty(false)
-        .auto_prefilter(rule.lead.min < rule.lead.max)
-        .nfa_size_limit(None)
-        .hybrid_cache_capacity(REGEX_CACHE_BYTES)
-        .pool_capacity(1);
-    let hir = compile_hir(rule);
-    let regex = Regex::builder()
-        .configure(config)
-        .build_from_hir(&hir)
-        .expect("a loaded rule's regex parses, and its size is bounded when it is loaded");
-    let groups = rule.value_groups.clone();
-    let one = groups.clone().next().filter(|_| groups.len() == 1);
-    let split = || one.and_then(|group| Split::of(&hir, group));
-    let value = match split() {
-        _ if groups.is_empty() || one.is_some_and(|group| is_all(&hir, group)) => Value::Whole,
-        Some(split) => Value::Split(split, groups),
-        None => Value::Groups(groups),
-    };
-    Compiled { regex, value }
-}
-
-/// Whether the group holds all bytes of every match.
-fn is_all(hir: &Hir, group: usize) -> bool {
-    match hir.kind() {
-        HirKind::Capture(capture) => capture.index as usize == group || is_all(&capture.sub, group),
-        HirKind::Concat(parts) => {
-            let mut parts = parts.iter().filter(|part| !matches!(part.kind(), HirKind::Look(_)));
-            parts.next().is_some_and(|part| is_all(part, group)) && parts.next().is_none()
-        }
-        _ => false,
-    }
-}
-
 struct Search<'s> {
-    regex: &'s Regex,
-    cache: &'s mut meta::Cache,
+    regex: &'s Compiled,
+    cache: &'s mut Cache,
     rule: &'s Rule,
-    value: &'s Value,
     bytes: &'s [u8],
     window_bytes: &'s mut u64,
     slots: &'s mut Vec<Option<NonMaxUsize>>,
@@ -318,26 +277,31 @@ impl Search<'_> {
     /// A match that starts at or before `last` has all the room it can take; a later one may be cut short,
     /// and the caller drops it.
     fn run(&mut self, from: usize, last: usize) -> Option<Span> {
-        let end = (last + self.rule.max_len).min(self.bytes.len());
+        let (bytes, opening) = (self.bytes, &self.rule.opening);
+        // Those that are searched ahead may lie behind the text.
+        let next = |from: usize| opening.first(bytes, from..bytes.len().min(last + 1));
+        let from = next(from)?;
+        let end = (last + self.rule.max_len).min(bytes.len());
         *self.window_bytes += (end - from) as u64;
-        if last - from < STARTS_FEW {
+        let mut starts = iter::successors(Some(from), |start| next(start + 1));
+        let few: [Option<usize>; STARTS_FEW] = array::from_fn(|_| starts.next());
+        if starts.next().is_none() {
             // Most texts have none, and are left at the first bytes.
-            return (from..=last).find_map(|start| Some((start, self.end_at(start, end)?)));
+            return few.into_iter().flatten().find_map(|start| Some((start, self.end_at(start, end)?)));
         }
-        let input = Input::new(self.bytes).span(from..end);
-        let found = self.regex.search_with(self.cache, &input)?;
-        Some((found.start(), found.end()))
+        let input = Input::new(bytes).span(from..end);
+        let found = self.regex.find(self.rule, self.cache, &input)?;
+        Some((found.start, found.end))
     }
 
     /// Where the match that starts at `start` ends, at `room` or before.
     fn end_at(&mut self, start: usize, room: usize) -> Option<usize> {
-        let input = Input::new(self.bytes).span(start..room).anchored(Anchored::Yes);
-        Some(self.regex.search_half_with(self.cache, &input)?.offset())
+        self.regex.end_at(self.rule, self.cache, Input::new(self.bytes).span(start..room))
     }
 
     /// The span of the value in the match `start..end`.
     fn value(&mut self, start: usize, end: usize) -> Span {
-        match self.value {
+        match &self.regex.value {
             Value::Whole => (start, end),
             Value::Split(split, groups) => match split.value(self.bytes, start..end) {
                 Some(value) => (value.start, value.end),
@@ -354,19 +318,18 @@ impl Search<'_> {
 
     /// The match that starts at `start` and ends at `room` or before, and its value.
     fn search_at(&mut self, start: usize, room: usize) -> Option<(Span, Span)> {
-        let Value::Groups(groups) = self.value else {
-            let end = self.end_at(start, room)?;
-            return Some(((start, end), self.value(start, end)));
-        };
-        self.search_groups(start, room, groups)
+        let end = self.end_at(start, room)?;
+        Some(((start, end), self.value(start, end)))
     }
 
     /// The same by its groups.
     fn search_groups(&mut self, start: usize, room: usize, groups: &Range<usize>) -> Option<(Span, Span)> {
-        let input = Input::new(self.bytes).span(start..room).anchored(Anchored::Yes);
+        let input = Input::new(self.bytes).span(start..room);
         self.slots.clear();
         self.slots.resize(2 * groups.end, None);
-        self.regex.search_slots_with(self.cache, &input, self.slots)?;
+        if !self.regex.groups(self.rule, self.cache, input, self.slots) {
+            return None;
+        }
         let span = |group: usize| Some((self.slots[2 * group]?.get(), self.slots[2 * group + 1]?.get()));
         let whole = span(0)?;
         let filled = groups.clone().find_map(|group| span(group).filter(|(from, to)| from < to));

@@ -9,6 +9,7 @@ mod confirm;
 mod dense;
 mod explain;
 mod hits;
+mod regexes;
 mod repeats;
 mod resolve;
 mod sides;

@@ -79,7 +79,7 @@ fn automata_that_take_too_much_are_begun_anew_and_find_the_same() {
         assert_eq!(found, alone, "{value}");
         begun_anew += usize::from(scratch.caches.bytes() < taken);
         taken = scratch.caches.bytes();
-        assert!(taken <= confirm::CACHES_MAX + confirm::REGEX_CACHE_BYTES, "{taken}");
+        assert!(taken <= confirm::CACHES_MAX + regexes::REGEX_CACHE_BYTES, "{taken}");
     }
     assert!(begun_anew > 0, "{taken} bytes at last");
 }

@@ -185,11 +185,11 @@ fn first_within(
 ) -> Option<usize> {
     let mut wanted = u64::MAX;
     let mut first = None;
-    for at in range.clone() {
-        let mut may = heads.at(bytes, at) & wanted;
-        if may != 0 && !anywhere && at > 0 && goes_on(bytes[at - 1], bytes[at]) {
-            continue;
+    let mut look = |at: usize, mut may: u64| {
+        if !anywhere && at > 0 && goes_on(bytes[at - 1], bytes[at]) {
+            return;
         }
+        may &= wanted;
         while may != 0 {
             let number = may.trailing_zeros() as usize;
             may &= may - 1;
@@ -200,15 +200,41 @@ fn first_within(
                 may = 0;
             }
         }
+    };
+    // Next to no two bytes begin a word.
+    let mut begun = 0;
+    for (at, byte) in (range.start..).zip(&bytes[range.start..bytes.len().min(range.end + 1)]) {
+        let may = begun & heads.second[usize::from(*byte)];
+        if may != 0 {
+            look(at - 1, may);
+        }
+        begun = heads.first[usize::from(*byte)];
+    }
+    let may = begun & heads.second[0];
+    if may != 0 && range.end == bytes.len() {
+        look(range.end - 1, may);
     }
     first
 }
 
+/// Small letters, capitals and digits, a bit each; and behind which of them a byte goes on with a word.
+static KINDS: [(u8, u8); 256] = {
+    let (mut kinds, mut byte) = ([(0, 0); 256], 0);
+    while byte < kinds.len() {
+        kinds[byte] = match byte as u8 {
+            b'a'..=b'z' => (1, 1 | 2),
+            b'A'..=b'Z' => (2, 2),
+            b'0'..=b'9' => (4, 4),
+            _ => (0, 0),
+        };
+        byte += 1;
+    }
+    kinds
+};
+
 /// Whether a byte surely goes on with the word of the one before it, so that no word begins there.
 pub(super) fn goes_on(before: u8, byte: u8) -> bool {
-    (byte.is_ascii_lowercase() && before.is_ascii_alphabetic())
-        || (byte.is_ascii_uppercase() && before.is_ascii_uppercase())
-        || (byte.is_ascii_digit() && before.is_ascii_digit())
+    KINDS[usize::from(before)].0 & KINDS[usize::from(byte)].1 != 0
 }
 
 /// Whether the word stands at `at`, wholly within `reach`, which is the beginning of `bytes`; as a word of its own
@@ -225,7 +251,15 @@ pub(super) fn is_word_at(reach: &[u8], bytes: &[u8], at: usize, word: &str, anyw
 
 /// Where the word ends if its characters stand at `at`.
 fn end_of(bytes: &[u8], at: usize, word: &str) -> Option<usize> {
-    word.chars().try_fold(at, |at, wanted| Some(at + len_of(bytes, at, wanted)?))
+    // Nearly all that is asked for is told apart, or is all there is, before the first space or foreign letter.
+    let (text, mut plain) = (bytes.get(at..)?, 0);
+    for wanted in word.bytes().take_while(|byte| byte.is_ascii() && *byte != b' ') {
+        if text.get(plain)?.to_ascii_lowercase() != wanted {
+            return None;
+        }
+        plain += 1;
+    }
+    word[plain..].chars().try_fold(at + plain, |at, wanted| Some(at + len_of(bytes, at, wanted)?))
 }
 
 /// Words that are not longer stand by chance between the digits of hashes: `cc`, `id`.

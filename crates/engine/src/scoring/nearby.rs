@@ -16,15 +16,29 @@ const BLOCK: usize = 64;
 /// Bits that blocks are kept in together.
 const TOGETHER: usize = u64::BITS as usize;
 
+/// Places that are gathered before words are compared there.
+const GATHERED: usize = 256;
+
 /// The words of rules, by the two bytes they begin with.
 pub struct WordIndex {
     words: Vec<Word>,
+    /// As bits, which two bytes words begin with.
+    begins: Vec<u64>,
     /// By two bytes: one more than the index into `buckets`, or zero.
     heads: Vec<u16>,
-    buckets: Vec<Vec<u32>>,
+    buckets: Vec<Vec<Entry>>,
     /// By rule: its number among those that have words here.
     numbers: Vec<Option<u32>>,
     rules: usize,
+}
+
+/// A word behind its first two bytes.
+struct Entry {
+    /// Which bits of the next four bytes are known,
+    known: u32,
+    /// and what they are.
+    next: u32,
+    word: u32,
 }
 
 struct Word {
@@ -38,6 +52,7 @@ impl WordIndex {
     pub fn new(rules: &[Rule], wanted: impl Fn(usize) -> bool) -> WordIndex {
         let mut index = WordIndex {
             words: Vec::new(),
+            begins: vec![0; (1 << 16) / TOGETHER],
             heads: vec![0; 1 << 16],
             buckets: Vec::new(),
             numbers: vec![None; rules.len()],
@@ -63,21 +78,54 @@ impl WordIndex {
     fn add(&mut self, word: &Arc<str>) -> usize {
         let at = self.words.len();
         self.words.push(Word { text: Arc::clone(word), rules: Vec::new() });
+        let (known, next) = next_four(word);
         for head in heads(word) {
             let bucket = &mut self.heads[usize::from(head)];
             if *bucket == 0 {
                 self.buckets.push(Vec::new());
                 *bucket = self.buckets.len() as u16;
+                self.begins[usize::from(head) / TOGETHER] |= 1 << (usize::from(head) % TOGETHER);
             }
-            self.buckets[usize::from(*bucket) - 1].push(at as u32);
+            self.buckets[usize::from(*bucket) - 1].push(Entry { known, next, word: at as u32 });
         }
         at
+    }
+
+    /// Whether a word may begin with two bytes.
+    fn may_begin(&self, [first, second]: [u8; 2]) -> bool {
+        let head = usize::from(u16::from_be_bytes([first, second]));
+        self.begins[head / TOGETHER] >> (head % TOGETHER) & 1 != 0
+    }
+
+    /// The words that two bytes and the next four may be the beginning of.
+    fn may_be(&self, head: [u8; 2], next: [u8; 4]) -> impl Iterator<Item = &Word> {
+        let bucket = usize::from(self.heads[usize::from(u16::from_be_bytes(head))]).checked_sub(1);
+        let next = u32::from_le_bytes(next.map(fold));
+        let entries = bucket.map_or(&[][..], |bucket| &self.buckets[bucket]);
+        let may_be = move |entry: &&Entry| next & entry.known == entry.next;
+        entries.iter().filter(may_be).map(|entry| &self.words[entry.word as usize])
     }
 
     /// Whether the words of the rule are known.
     pub fn has(&self, rule: u32) -> bool {
         self.numbers.get(rule as usize).copied().flatten().is_some()
     }
+}
+
+/// The same for a letter in any case, and maybe for others.
+fn fold(byte: u8) -> u8 {
+    byte | 0x20
+}
+
+/// What is known of the four bytes behind the first two of a word, folded: nothing from where it may be written in
+/// several ways.
+fn next_four(word: &str) -> (u32, u32) {
+    let (mut known, mut next) = ([0; 4], [0; 4]);
+    let plain = word.bytes().take_while(|byte| byte.is_ascii() && *byte != b' ');
+    for (at, byte) in plain.skip(2).take(4).enumerate() {
+        (known[at], next[at]) = (u8::MAX, fold(byte));
+    }
+    (u32::from_le_bytes(known), u32::from_le_bytes(next))
 }
 
 /// The pairs of bytes that a word may begin with, where it stands in a text.
@@ -131,25 +179,33 @@ impl Nearby {
         self.blocks.resize(self.per_rule * index.rules, 0);
         self.any.clear();
         self.any.resize(index.rules, false);
-        for at in range {
-            let byte = bytes[at];
-            if at > 0 && goes_on(bytes[at - 1], byte) {
-                continue;
+        let byte = |at: usize| bytes.get(at).copied().unwrap_or(0);
+        let mut places = [0; GATHERED];
+        for start in range.clone().step_by(GATHERED) {
+            // Where a word may begin cannot be foreseen, so there is no branch on it.
+            let mut gathered = 0;
+            let mut before = start.checked_sub(1).map_or(0, byte);
+            for at in start..range.end.min(start + GATHERED) {
+                let head = [byte(at), byte(at + 1)];
+                places[gathered] = at;
+                gathered += usize::from(!goes_on(before, head[0]) & index.may_begin(head));
+                before = head[0];
             }
-            let next = bytes.get(at + 1).copied().unwrap_or(0);
-            let bucket = index.heads[usize::from(u16::from_be_bytes([byte, next]))];
-            let Some(bucket) = usize::from(bucket).checked_sub(1) else { continue };
-            let block = (at - self.range.start) / BLOCK;
-            for &word in &index.buckets[bucket] {
-                let word = &index.words[word as usize];
-                if is_word_at(bytes, bytes, at, &word.text, false) {
-                    for &rule in &word.rules {
-                        self.any[rule as usize] = true;
-                        self.blocks[rule as usize * self.per_rule + block / TOGETHER] |=
-                            1 << (block % TOGETHER);
+            for &at in &places[..gathered] {
+                let next = [byte(at + 2), byte(at + 3), byte(at + 4), byte(at + 5)];
+                for word in index.may_be([byte(at), byte(at + 1)], next) {
+                    if is_word_at(bytes, bytes, at, &word.text, false) {
+                        self.add(word, (at - range.start) / BLOCK);
                     }
                 }
             }
+        }
+    }
+
+    fn add(&mut self, word: &Word, block: usize) {
+        for &rule in &word.rules {
+            self.any[rule as usize] = true;
+            self.blocks[rule as usize * self.per_rule + block / TOGETHER] |= 1 << (block % TOGETHER);
         }
     }
 

@@ -12,10 +12,12 @@ mod datasources;
 mod error;
 mod flusher;
 mod jobs;
+mod kept;
 mod operations;
 mod origins;
 mod prune;
 mod readers;
+mod records;
 mod reports;
 mod results;
 mod retry;
@@ -38,9 +40,12 @@ use std::sync::Arc;
 use rusqlite::Connection;
 
 use crate::clock::{Clock, SystemClock};
+use crate::decide::RecordKinds;
 use crate::error::StoreError;
 pub use crate::hook::{Fault, Stage, WriteHook};
+use crate::types::{PacketObject, WorkPacket};
 use flusher::Flusher;
+use kept::Kept;
 use readers::Readers;
 use spent::Meter;
 pub use spent::Spent;
@@ -81,6 +86,7 @@ pub struct SqliteStore {
     /// Absent, too. Ends after the writer, who gives it work.
     _flusher: Option<Flusher>,
     readers: Readers,
+    kept: Arc<Kept>,
     meter: Arc<Meter>,
     changes: tokio::sync::watch::Receiver<u64>,
     fence: Fence,
@@ -113,6 +119,7 @@ impl SqliteStore {
             writer: Some(Writer::start(connection, options.hook, changed, Arc::clone(&meter), gauge)?),
             _flusher: Some(flusher),
             readers: Readers::new(path, options.clock, Arc::clone(&meter)),
+            kept: Arc::default(),
             meter,
             changes,
             fence,
@@ -138,6 +145,7 @@ impl SqliteStore {
             writer: None,
             _flusher: None,
             readers: Readers::new(path, clock, Arc::clone(&meter)),
+            kept: Arc::default(),
             meter,
             changes: tokio::sync::watch::channel(0).1,
             fence: tasks::FENCE,
@@ -171,8 +179,19 @@ impl SqliteStore {
         T: Send + 'static,
         F: FnOnce(&Connection) -> Result<T> + Send + 'static,
     {
+        self.write_then(verb, f, |value| value).await
+    }
+
+    /// As `write`, and makes the answer of what `f` gave once it is committed, before anything else is written.
+    async fn write_then<V, T, F, G>(&self, verb: &'static str, f: F, then: G) -> Result<T>
+    where
+        V: Send + 'static,
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<V> + Send + 'static,
+        G: FnOnce(V) -> T + Send + 'static,
+    {
         let writer = self.writer.as_ref().ok_or_else(|| StoreError::ReadOnly("opened for reading".into()))?;
-        writer.run(verb, f).await
+        writer.run(verb, f, then).await
     }
 
     /// Runs `f` on a reader's snapshot.
@@ -182,5 +201,14 @@ impl SqliteStore {
         F: FnOnce(&Connection) -> Result<T> + Send + 'static,
     {
         self.readers.run(f).await
+    }
+
+    /// The records of these kinds that a packet covers: as they were committed, or from the book.
+    async fn records(&self, packet: &WorkPacket, kinds: RecordKinds) -> Result<Vec<PacketObject>> {
+        if let Some(kept) = self.kept.take(&packet.payload, kinds) {
+            return Ok(kept);
+        }
+        let payload = packet.payload.clone();
+        self.read(move |c| tasks::records(c, &payload, kinds)).await
     }
 }

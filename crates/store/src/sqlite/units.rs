@@ -15,7 +15,8 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::json;
 
 use super::jobs::{self, ENUMERATION as FILE};
-use super::{Result, origins, results, targets, tasks};
+use super::kept::Committed;
+use super::{Result, origins, records, results, targets, tasks};
 use crate::decide::FencedTask;
 use crate::error::StoreError;
 use crate::fan_out::{FAN_OUT_UNITS_MAX, Waiting, plan};
@@ -76,19 +77,29 @@ pub(super) fn listed_names(
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
+/// Commits units that were listed, or failed; those that are new in the book.
 pub(super) fn commit(
     c: &Connection,
     claim: &Claim,
     task: FencedTask,
-    listings: &[UnitListing],
-) -> Result<()> {
-    for listing in listings {
-        commit_one(c, claim.task, task, listing)?;
-    }
-    if let Some(batch) = Batch::of_units(claim, listings)? {
+    listings: Vec<UnitListing>,
+) -> Result<Vec<Committed>> {
+    let units: Vec<Option<UnitId>> =
+        listings.iter().map(|listing| commit_one(c, claim.task, task, listing)).collect::<Result<_>>()?;
+    let new = units.iter().zip(&listings).filter_map(|(unit, listing)| match &listing.outcome {
+        UnitOutcome::Listed(records) => Some(((*unit)?, records.as_slice())),
+        UnitOutcome::Failed { .. } => None,
+    });
+    records::insert_whole(c, new)?;
+    if let Some(batch) = Batch::of_units(claim, &listings)? {
         record_batch(c, claim.task, task, &batch)?;
     }
-    targets::persist(c, task, listings.iter().flat_map(|listing| &listing.targets))
+    targets::persist(c, task, listings.iter().flat_map(|listing| &listing.targets))?;
+    let committed = units.into_iter().zip(listings).filter_map(|(unit, listing)| match listing.outcome {
+        UnitOutcome::Listed(records) => Some(Committed { unit: unit?, key: listing.key, records }),
+        UnitOutcome::Failed { .. } => None,
+    });
+    Ok(committed.collect())
 }
 
 /// Before a task is completed: refused if it leaves a container listed in part. What a half's sibling has
@@ -110,28 +121,32 @@ pub(super) fn check_none_open(c: &Connection, id: TaskId, task: FencedTask) -> R
     }
 }
 
-/// Commits one unit that was listed, or failed. Repeating it changes nothing.
-fn commit_one(c: &Connection, id: TaskId, task: FencedTask, listing: &UnitListing) -> Result<()> {
+/// Commits one unit that was listed, or failed; its id, if it is new: then its records are still to be inserted.
+/// Repeating it changes nothing.
+fn commit_one(c: &Connection, id: TaskId, task: FencedTask, listing: &UnitListing) -> Result<Option<UnitId>> {
     // The first page needs none before it: whether it is there, its own row tells.
     if listing.page != 0 {
         let last = last_page(c, task, &listing.key)?.map(|last| LastPage::of(&last));
         if !is_next(id, last, listing.page)? {
-            return Ok(());
+            return Ok(None);
         }
     }
     match &listing.outcome {
         UnitOutcome::Listed(records) => {
             let totals = Totals::of(records);
-            match insert_unit(c, task, listing, UnitStatus::Committed, &totals, totals.fanned_out())? {
-                Some(unit) => insert_records(c, unit, Part::Whole, records, &totals),
-                None => replace_staging(c, task, &listing.key, records, &totals),
+            let unit = insert_unit(c, task, listing, UnitStatus::Committed, &totals, totals.fanned_out())?;
+            match unit {
+                Some(unit) => insert_skips(c, unit, &totals)?,
+                None => replace_staging(c, task, &listing.key, records, &totals)?,
             }
+            Ok(unit)
         }
         UnitOutcome::Failed { reason, detail } => {
-            match insert_unit(c, task, listing, UnitStatus::Failed, &Totals::default(), FANNED_ALL)? {
-                Some(_) => Ok(()),
-                None => fail_staging(c, task, &listing.key, *reason, detail),
+            let unit = insert_unit(c, task, listing, UnitStatus::Failed, &Totals::default(), FANNED_ALL)?;
+            if unit.is_none() {
+                fail_staging(c, task, &listing.key, *reason, detail)?;
             }
+            Ok(unit)
         }
     }
 }
@@ -154,7 +169,8 @@ pub(super) fn give_up(c: &Connection, id: TaskId, task: FencedTask, mut failed: 
         Some(last) if LastPage::of(&last).is_open => last.page + 1,
         _ => 0,
     };
-    commit_one(c, id, task, &failed)
+    commit_one(c, id, task, &failed)?;
+    Ok(())
 }
 
 /// A container that an earlier claim began in batches, and that now came whole in one: the listing takes
@@ -169,7 +185,8 @@ fn replace_staging(
     const COMMIT: &str = statement(FILE, "commit_staged_unit");
     let Some((unit, _)) = staging(c, task, key)? else { return Ok(()) };
     clear(c, task, unit)?;
-    insert_records(c, unit, Part::Whole, records, totals)?;
+    records::insert_whole(c, [(unit, records)])?;
+    insert_skips(c, unit, totals)?;
     add_totals(c, unit, totals)?;
     c.prepare_cached(COMMIT)?.execute(params![unit.0, task.origin.0])?;
     Ok(())
@@ -233,47 +250,8 @@ fn insert_unit(
     Ok((inserted == 1).then(|| UnitId(c.last_insert_rowid())))
 }
 
-/// What of a unit's records is inserted at once.
-#[derive(Clone, Copy)]
-enum Part {
-    /// All of them, in the transaction that commits the unit.
-    Whole,
-    /// Those from a sequence number on; others may follow, after whoever lists was killed: by their hashes it
-    /// is told what is there.
-    From(i64),
-}
-
-fn insert_records(
-    c: &Connection,
-    unit: UnitId,
-    part: Part,
-    records: &[UnitRecord],
-    totals: &Totals,
-) -> Result<()> {
-    const RECORD: &str = statement(FILE, "insert_record");
+fn insert_skips(c: &Connection, unit: UnitId, totals: &Totals) -> Result<()> {
     const SKIPS: &str = statement(FILE, "add_unit_skips");
-    let mut insert = c.prepare_cached(RECORD)?;
-    let (first_sequence, is_resumable) = match part {
-        Part::Whole => (0, false),
-        Part::From(sequence) => (sequence, true),
-    };
-    for (sequence, record) in (first_sequence..).zip(records) {
-        let hash = is_resumable.then(|| ObjectKey::hash128(&record.name));
-        insert.execute(params![
-            unit.0,
-            sequence,
-            record.kind.code(),
-            record.name,
-            hash.as_ref().map_or(&[][..], |hash| hash),
-            record.size.cast_signed(),
-            record.marks.mtime_ns,
-            record.marks.ctime_ns,
-            record.marks.inode.cast_signed(),
-            record.marks.tag,
-            record.reason.map(Reason::as_str),
-            record.metadata.as_deref(),
-        ])?;
-    }
     for (reason, count) in &totals.reasons {
         c.prepare_cached(SKIPS)?.execute(params![unit.0, reason.as_str(), count])?;
     }
@@ -295,7 +273,8 @@ pub(super) fn stage(c: &Connection, claim: &Claim, task: FencedTask, batch: &Sta
         return Err(StoreError::Gap { task: claim.task, expected: next, found: batch.first_sequence });
     }
     let totals = Totals::of(&batch.records);
-    insert_records(c, unit, Part::From(batch.first_sequence), &batch.records, &totals)?;
+    records::insert_part(c, unit, batch.first_sequence, &batch.records)?;
+    insert_skips(c, unit, &totals)?;
     add_totals(c, unit, &totals)?;
     record_batch(c, claim.task, task, &Batch::of_part(claim, batch)?)?;
     targets::persist(c, task, &batch.targets)?;

@@ -1,6 +1,7 @@
 //! The verbs, each handed to the module that knows its statements.
 
 use std::ops::{Range, RangeInclusive};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -8,6 +9,7 @@ use domesday_model::{
     BatchId, CheckpointId, Command, DatasourceSpec, EnumerationSessionId, JobId, JobStatus, MasterJobId,
     ObjectKey, Origin, ProcessId, RuleSetHash, ScanTargetId, ScanTemplate, TaskId, TaskType, UnitId,
 };
+use rusqlite::Connection;
 use tokio::sync::watch;
 
 use super::{
@@ -194,16 +196,14 @@ impl Store for SqliteStore {
     }
 
     async fn packet_containers(&self, packet: &WorkPacket) -> Result<Vec<ObjectKey>> {
-        let payload = packet.payload.clone();
-        let containers = self.read(move |c| tasks::records(c, &payload, CONTAINERS)).await?;
+        let containers = self.records(packet, CONTAINERS).await?;
         let mut keys: Vec<ObjectKey> = containers.into_iter().map(|container| container.key).collect();
         keys.sort_unstable();
         Ok(keys)
     }
 
     async fn packet_objects(&self, packet: &WorkPacket) -> Result<Vec<PacketObject>> {
-        let payload = packet.payload.clone();
-        self.read(move |c| tasks::records(c, &payload, OBJECTS)).await
+        self.records(packet, OBJECTS).await
     }
 
     async fn prior_records(
@@ -243,12 +243,12 @@ impl Store for SqliteStore {
     }
 
     async fn commit_units(&self, claim: &Claim, listings: Vec<UnitListing>) -> Result<()> {
-        let (claim, fence) = (*claim, self.fence);
-        self.write("commit_units", move |c| {
+        let (claim, fence, kept) = (*claim, self.fence, Arc::clone(&self.kept));
+        let commit = move |c: &Connection| {
             let task = fence.check(c, &claim)?;
-            units::commit(c, &claim, task, &listings)
-        })
-        .await
+            units::commit(c, &claim, task, listings)
+        };
+        self.write_then("commit_units", commit, move |units| kept.add(units)).await
     }
 
     async fn stage_unit(&self, claim: &Claim, batch: StageBatch) -> Result<UnitId> {
@@ -275,14 +275,15 @@ impl Store for SqliteStore {
     }
 
     async fn complete_enumeration(&self, claim: &Claim, units: Vec<UnitListing>) -> Result<()> {
-        let (claim, fence) = (*claim, self.fence);
-        self.write("complete_enumeration", move |c| {
+        let (claim, fence, kept) = (*claim, self.fence, Arc::clone(&self.kept));
+        let complete = move |c: &Connection| {
             let task = fence.check(c, &claim)?;
-            units::commit(c, &claim, task, &units)?;
+            let committed = units::commit(c, &claim, task, units)?;
             units::check_none_open(c, claim.task, task)?;
-            tasks::complete(c, claim.task, TaskTotals::default())
-        })
-        .await
+            tasks::complete(c, claim.task, TaskTotals::default())?;
+            Ok(committed)
+        };
+        self.write_then("complete_enumeration", complete, move |units| kept.add(units)).await
     }
 
     async fn stage_results(&self, claim: &Claim, first_sequence: u64, batch: ResultBatch) -> Result<()> {
@@ -372,7 +373,12 @@ impl Store for SqliteStore {
     }
 
     async fn prune(&self, older_than: Duration, max: u32) -> Result<PruneReport> {
-        self.write("prune", move |c| prune::prune(c, older_than, max)).await
+        let kept = Arc::clone(&self.kept);
+        self.write("prune", move |c| {
+            kept.clear();
+            prune::prune(c, older_than, max)
+        })
+        .await
     }
 
     async fn sessions(

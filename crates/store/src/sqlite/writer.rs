@@ -54,16 +54,20 @@ impl Writer {
         Ok(Writer { requests: Some(requests), thread: Some(thread) })
     }
 
-    pub async fn run<T, F>(&self, verb: &'static str, f: F) -> Result<T>
+    /// Runs `f` in a transaction. `then` makes the answer of what it gave, on the writer thread, when that is
+    /// committed and before the next group begins.
+    pub async fn run<V, T, F, G>(&self, verb: &'static str, f: F, then: G) -> Result<T>
     where
+        V: Send + 'static,
         T: Send + 'static,
-        F: FnOnce(&Connection) -> Result<T> + Send + 'static,
+        F: FnOnce(&Connection) -> Result<V> + Send + 'static,
+        G: FnOnce(V) -> T + Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
         // A caller that went away does not undo its write; there is just no one to tell.
         let run: Run = Box::new(move |connection| match connection.and_then(f) {
             Ok(value) => Ok(Box::new(move |committed| {
-                let _ = reply.send(committed.map(|()| value));
+                let _ = reply.send(committed.map(|()| then(value)));
             })),
             Err(error) => Err(Box::new(move |_| {
                 let _ = reply.send(Err(error));
@@ -124,7 +128,7 @@ fn commit_group(
     group: Vec<Request>,
     at: &mut impl FnMut(&'static str, Stage) -> Fault,
 ) -> Vec<(Answer, Result<()>)> {
-    if let Err(error) = connection.execute_batch("BEGIN IMMEDIATE") {
+    if let Err(error) = run(connection, "BEGIN IMMEDIATE") {
         let error = StoreError::from(error);
         let refused = group.into_iter().map(|request| match (request.run)(Err(repeat(&error))) {
             Ok(answer) | Err(answer) => (answer, Err(repeat(&error))),
@@ -165,7 +169,7 @@ fn commit_group(
     }
     let committed = match ended {
         Some(error) => Err(error),
-        None => connection.execute_batch("COMMIT").map_err(|error| match StoreError::from(error) {
+        None => run(connection, "COMMIT").map_err(|error| match StoreError::from(error) {
             // These say for certain that nothing was committed.
             certain @ (StoreError::DiskFull | StoreError::ReadOnly(_)) => certain,
             other => StoreError::CommitUnknown(other.to_string()),
@@ -188,8 +192,8 @@ fn commit_group(
 }
 
 /// Runs the first verb that writes, in a transaction where nothing was written yet.
-fn in_transaction(connection: &Connection, run: Run) -> std::result::Result<Answer, Answer> {
-    let ran = run(Ok(connection));
+fn in_transaction(connection: &Connection, verb: Run) -> std::result::Result<Answer, Answer> {
+    let ran = verb(Ok(connection));
     if ran.is_err() && !connection.is_autocommit() {
         // Where this fails there is no transaction, and with that the group ends.
         let _ = connection.execute_batch("ROLLBACK; BEGIN IMMEDIATE");
@@ -197,16 +201,24 @@ fn in_transaction(connection: &Connection, run: Run) -> std::result::Result<Answ
     ran
 }
 
-fn in_savepoint(connection: &Connection, run: Run) -> std::result::Result<Answer, Answer> {
-    if let Err(error) = connection.execute_batch("SAVEPOINT verb") {
-        return run(Err(error.into()));
+fn in_savepoint(connection: &Connection, verb: Run) -> std::result::Result<Answer, Answer> {
+    if let Err(error) = run(connection, "SAVEPOINT verb") {
+        return verb(Err(error.into()));
     }
-    let ran = run(Ok(connection));
-    let end = if ran.is_ok() { "RELEASE verb" } else { "ROLLBACK TO verb; RELEASE verb" };
-    match (ran, connection.execute_batch(end)) {
+    let ran = verb(Ok(connection));
+    let ended = match ran.is_ok() {
+        true => run(connection, "RELEASE verb"),
+        false => connection.execute_batch("ROLLBACK TO verb; RELEASE verb"),
+    };
+    match (ran, ended) {
         (Ok(answer), Err(error)) => Err(Box::new(move |_| answer(Err(error.into())))),
         (ran, _) => ran,
     }
+}
+
+/// Runs a statement that begins or ends something, prepared once: there are many small groups.
+fn run(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
+    connection.prepare_cached(sql)?.execute([]).map(|_| ())
 }
 
 /// The same error for each member of a group.

@@ -13,6 +13,7 @@ use super::regex::{self, Anchors, Bounded};
 use crate::prefilter::{LONG_WORD_MIN, WORD_MAX};
 use crate::rules::classification::OwnClass;
 use crate::rules::gate::{self, Gate};
+use crate::rules::opening::Opening;
 use crate::rules::pattern::{self, Pattern};
 use crate::rules::{Context, Lead, Literal, Patterns, Rule, Shape, Trigger, Validator, derive};
 use crate::{CONTEXT_MAX, MAX_MATCH_LEN};
@@ -56,6 +57,7 @@ pub fn convert(raw: &RawRule, id: &str, mut note: impl FnMut(String)) -> Result<
         trigger: place.trigger,
         lead: place.lead,
         gate: Arc::new(Gate::open()),
+        opening: Opening::default(),
         run: None,
         score: if raw.has_required { UNPROVEN_SCORE } else { SCORE },
         validators: entropy.into_iter().collect(),

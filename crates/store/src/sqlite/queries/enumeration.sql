@@ -159,6 +159,14 @@ INSERT INTO task_output_records
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
 ON CONFLICT (unit_id, sequence) DO NOTHING;
 
+-- Most records have no more than this; several of them go in at once, see `records.rs`. They are those of a new unit,
+-- so there is none in their way. If one were, its verb would fail and be rolled back as a whole: so no copy of what
+-- the statement changes needs to be kept, to roll back to when it fails half-way.
+-- name: insert_plain_record
+INSERT OR FAIL INTO task_output_records
+    (unit_id, sequence, kind, name, object_key_hash, size, mtime_ns, ctime_ns, inode)
+VALUES (?, ?, ?, ?, x'', ?, ?, ?, ?);
+
 -- name: add_unit_totals
 UPDATE task_units
 SET records = records + ?2, containers = containers + ?3, objects = objects + ?4, skipped = skipped + ?5,

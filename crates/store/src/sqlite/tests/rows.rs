@@ -1,9 +1,10 @@
-//! What no verb shows yet: when a finding was seen, and the enumeration's own log.
+//! What no verb shows yet: when a finding was seen, the enumeration's own log, and where records come from.
 
 use std::time::Duration;
 
 use domesday_model::{
-    Category, FindingDraft, Fingerprint, JobStatus, Location, Position, ProcessId, Score, Span, TaskType,
+    Category, FindingDraft, Fingerprint, JobStatus, Location, Position, ProcessId, Reason, RecordKind, Score,
+    Span, TaskType, UnitRecord, VersionMarks,
 };
 
 use super::*;
@@ -101,4 +102,60 @@ async fn every_commit_of_an_enumeration_is_a_batch_with_its_checkpoint() {
     assert_eq!(batches, expected);
     let checkpoint: serde_json::Value = serde_json::from_str(&checkpoint).unwrap();
     assert_eq!(checkpoint, serde_json::json!({ "task": claim.task, "key": "z", "resume_point": "page 2" }));
+}
+
+/// More records than go in together, of all kinds, with and without what is not plain.
+fn varied(count: u8) -> Vec<UnitRecord> {
+    let varied = |i: u8| {
+        let kind = RecordKind::ALL[usize::from(i) % RecordKind::ALL.len()];
+        let marks = VersionMarks {
+            mtime_ns: i64::from(i) << 40,
+            ctime_ns: -i64::from(i),
+            inode: u64::MAX - u64::from(i),
+            tag: (i % 7 == 3).then_some([i; 16]),
+        };
+        let reason = (kind == RecordKind::Skipped).then_some(Reason::Excluded);
+        let metadata = (i % 5 == 4).then(|| format!("{{\"n\":{i}}}").into());
+        UnitRecord { kind, name: vec![0xff, i], size: u64::from(i) * 1_000, marks, reason, metadata }
+    };
+    (0..count).map(varied).collect()
+}
+
+#[tokio::test]
+async fn records_are_read_as_they_were_committed_wherever_they_come_from() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let (lease, worker, claim) = root(&store).await;
+    let units = vec![listed("", varied(120)), listed("v", varied(3)), listed("w", varied(37))];
+    store.complete_enumeration(&claim, units).await.unwrap();
+    store.fan_out(&lease, FanOutPolicy { ready_low: 1 }).await.unwrap();
+    let mut packets = Vec::new();
+    for task_type in [TaskType::DiscoveryEnumerate, TaskType::Classification] {
+        packets.extend(store.claim_tasks(worker, GROUP, task_type, 9).await.unwrap());
+    }
+    assert_eq!(packets.len(), 2);
+    let (folders, objects) = (&packets[0], &packets[1]);
+    let kept =
+        (store.packet_containers(folders).await.unwrap(), store.packet_objects(objects).await.unwrap());
+    assert_eq!((kept.0.len(), kept.1.len()), (64, 63));
+    let read =
+        (store.packet_containers(folders).await.unwrap(), store.packet_objects(objects).await.unwrap());
+    assert_eq!(read, kept, "the second time they come from the book");
+    drop(store);
+    let store = open(folder.path());
+    assert_eq!(store.packet_objects(objects).await.unwrap(), kept.1, "and to another process, too");
+    assert_eq!(store.packet_containers(folders).await.unwrap(), kept.0);
+}
+
+#[tokio::test]
+async fn records_of_a_moment_ago_are_not_read_from_the_book() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let (lease, worker, claim) = root(&store).await;
+    store.complete_enumeration(&claim, vec![listed("", files("f", 20))]).await.unwrap();
+    store.fan_out(&lease, FanOutPolicy { ready_low: 1 }).await.unwrap();
+    let packet = store.claim_tasks(worker, GROUP, TaskType::Classification, 1).await.unwrap().remove(0);
+    store.write("test", |c| Ok(c.execute("DELETE FROM task_output_records", [])?)).await.unwrap();
+    assert_eq!(store.packet_objects(&packet).await.unwrap().len(), 20);
+    assert_eq!(store.packet_objects(&packet).await.unwrap().len(), 0, "they are given out once");
 }

@@ -40,12 +40,13 @@ async fn every_statement_prepares() {
 
 #[test]
 fn every_statement_is_used() {
-    const SOURCES: [&str; 15] = [
+    const SOURCES: [&str; 16] = [
         include_str!("../base.rs"),
         include_str!("../datasources.rs"),
         include_str!("../jobs.rs"),
         include_str!("../operations.rs"),
         include_str!("../prune.rs"),
+        include_str!("../records.rs"),
         include_str!("../reports.rs"),
         include_str!("../results.rs"),
         include_str!("../retry.rs"),
