@@ -10,11 +10,11 @@ use domesday_scheduler::{ObjectError, OpenObject};
 
 /// What was opened as a file. Its size is told only if it is one: something else may have been put in its place since
 /// it was listed.
-pub(crate) struct RegularFile(Arc<File>);
+pub(crate) struct RegularFile(File);
 
 impl RegularFile {
     pub fn new(file: File) -> RegularFile {
-        RegularFile(Arc::new(file))
+        RegularFile(file)
     }
 
     /// With the size that it has now.
@@ -26,8 +26,8 @@ impl RegularFile {
     /// With the size that was listed, without asking whether it still has that and is a file: whoever reads it sees
     /// that, or asks for its size.
     pub fn open_listed(self, size: u64) -> OpenObject {
-        let reader = Box::new(Reader(Arc::clone(&self.0)));
-        OpenObject { reader, random: Some(Arc::new(self)), size: Some(size) }
+        let file = Arc::new(self);
+        OpenObject { reader: Box::new(Reader(Arc::clone(&file))), random: Some(file), size: Some(size) }
     }
 }
 
@@ -50,10 +50,10 @@ impl ReadAt for RegularFile {
 }
 
 /// A file's bytes from first to last, through a handle that others read at any place.
-struct Reader(Arc<File>);
+struct Reader(Arc<RegularFile>);
 
 impl Read for Reader {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        (&*self.0).read(buf)
+        (&self.0.0).read(buf)
     }
 }
