@@ -313,6 +313,25 @@ fn a_history_is_known_by_paths() {
 }
 
 #[test]
+fn a_history_is_source_code_where_its_files_are() {
+    let place = Place::new();
+    git(&place, "tree", &["init", "-q"]);
+    place.file("src/a.c", format!("/* mail to jane.roe@corp-mail.net */\nchar *key = \"{KEY}\";\n"));
+    place.file("src/b.c", "/* mail to joe.doe@corp-mail.net */\n");
+    git(&place, "tree", &["add", "."]);
+    git(&place, "tree", &["commit", "-q", "-m", "first"]);
+    let in_code = pairs(&[("tree/src/a.c", KEY_RULE)]);
+    assert_eq!(found(&place.scan(&["--worktree"]).exits(1)), in_code, "an author is no finding");
+    assert_eq!(found(&place.scan(&[]).exits(1)), in_code, "neither in the history");
+    // The same bytes at a path that says nothing of the sort.
+    place.file("src/b.txt", "/* mail to joe.doe@corp-mail.net */\n");
+    git(&place, "tree", &["add", "."]);
+    git(&place, "tree", &["commit", "-q", "-m", "second"]);
+    let both = pairs(&[("tree/src/a.c", KEY_RULE), ("tree/src/b.c", "email-address")]);
+    assert_eq!(found(&place.scan(&[]).exits(1)), both);
+}
+
+#[test]
 fn a_baseline_is_shared_with_its_key() {
     let place = Place::new();
     place.file("a.txt", format!("key {KEY}\n"));

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use domesday_model::{ObjectKey, Origin, Reason, ResumePolicy, TargetDraft, UnitRecord, VersionMarks};
-use domesday_scheduler::{DatabaseFile, DatabaseTables, Kin, ObjectError, OpenObject, OpenTable};
+use domesday_scheduler::{DatabaseFile, DatabaseTables, Kin, ObjectError, OpenObject, OpenTable, PathKind};
 
 use credentials::{Credential, CredentialError, CredentialManager, CredentialReference, Method};
 
@@ -49,6 +49,11 @@ pub trait Connector: Send + Sync {
     /// leaves this as it is.
     fn open_akin(&self, object: &ObjectKey) -> Result<(OpenObject, Option<Kin>), ObjectError> {
         Ok((self.open(object)?, None))
+    }
+
+    /// What the path of an object makes of it. A kind of source whose keys are no paths tells it by what it listed.
+    fn path_kind(&self, object: &Request) -> PathKind {
+        PathKind::of(object.key.as_bytes())
     }
 
     /// Opens a table or a range of its rows ([`RecordKind::is_rows`](domesday_model::RecordKind::is_rows)) for

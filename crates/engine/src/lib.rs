@@ -23,7 +23,7 @@ pub use rules::{
     Trigger, Validator,
 };
 pub use scan::{Chunk, Decoded, Explained, Match, Scanner, Scratch, Silent, Stretch, Traces, Verdict};
-pub use scoring::{Evidence, Evidences, Weighed, Weight};
+pub use scoring::{Evidence, Evidences, PathKind, Weighed, Weight};
 
 /// Which findings the same bytes and rules give. Raised with every change that may give others, so that what an
 /// earlier version scanned is scanned again.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use domesday_engine::{Chunk, LOOKAHEAD, LOOKBEHIND, Match, RuleSet, RuleSource, Scanner, Scratch};
+use domesday_engine::{Chunk, LOOKAHEAD, LOOKBEHIND, Match, PathKind, RuleSet, RuleSource, Scanner, Scratch};
 use domesday_model::{Level, Score};
 
 fn source(name: &str) -> RuleSource {
@@ -71,7 +71,7 @@ fn a_rule_of_a_path_alone_is_about_the_object() {
     // Once, where the object begins.
     let scanner = Scanner::new(Arc::new(rules));
     let mut out = Vec::new();
-    let chunk = Chunk { bytes: &[b' '; 100], accept: 50..100, path: b"a.jks" };
+    let chunk = Chunk { bytes: &[b' '; 100], accept: 50..100, path: b"a.jks", kind: PathKind::default() };
     scanner.scan(&chunk, &mut Scratch::new(), &mut out);
     assert_eq!(out, []);
 }
@@ -331,7 +331,10 @@ fn chunks_give_what_the_whole_gives() {
             let end = (start + size).min(text.len());
             let from = start.saturating_sub(LOOKBEHIND);
             let bytes = &text.as_bytes()[from..(end + LOOKAHEAD).min(text.len())];
-            chunked.extend(scan(&Chunk { bytes, accept: start - from..end - from, path }, from));
+            chunked.extend(scan(
+                &Chunk { bytes, accept: start - from..end - from, path, kind: PathKind::of(path) },
+                from,
+            ));
         }
         assert_eq!(chunked, whole, "{size}");
     }

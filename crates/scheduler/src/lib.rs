@@ -54,7 +54,7 @@ pub use domesday_columns::{ColumnValues, RowBatch};
 
 pub use buffer::{BUFFER_LEN_MAX, BufferPool, TsBufferHandle};
 pub use core::{CHUNK_SIZE, CHUNK_SIZE_MAX, CHUNK_SIZE_MIN, CoreConfig, ScanCore};
-pub use domesday_engine::{Stretch, Traces};
+pub use domesday_engine::{PathKind, Stretch, Traces};
 pub use frontier::{ObjectFrontier, Permit};
 pub use metrics::Metrics;
 pub use packet::{OCCURRENCE_CAP, Packet, PacketHandle, PacketOptions, PacketTotals, ResultSink};

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use domesday_content::Budget;
+use domesday_engine::PathKind;
 use domesday_model::reason::Weight;
 use domesday_model::{Location, NestedStep, ObjectReport, ObjectStatus, TableObservation};
 
@@ -46,6 +47,7 @@ enum Origin {
 struct Nested {
     parent: ObjectRef,
     step: NestedStep,
+    kind: PathKind,
     budget: Arc<Budget>,
     depth: u32,
     /// The row of the table whose cell this is.
@@ -90,7 +92,8 @@ impl ObjectCtx {
         depth: u32,
         permit: Option<Permit>,
     ) -> ObjectRef {
-        let nested = Nested { parent: Arc::clone(parent), step, budget, depth, row: None };
+        let kind = PathKind::of(&step.name);
+        let nested = Nested { parent: Arc::clone(parent), step, kind, budget, depth, row: None };
         Self::new(Arc::clone(&parent.packet), Origin::Nested(Box::new(nested)), permit, None)
     }
 
@@ -104,7 +107,8 @@ impl ObjectCtx {
         depth: u32,
     ) -> ObjectRef {
         let step = column.nested.last().expect("a column is a step into its table").clone();
-        let nested = Nested { parent: Arc::clone(table), step, budget, depth, row: Some(row) };
+        let kind = PathKind::of(&step.name);
+        let nested = Nested { parent: Arc::clone(table), step, kind, budget, depth, row: Some(row) };
         let cell = Self::new(Arc::clone(&table.packet), Origin::Nested(Box::new(nested)), None, None);
         let _ = cell.location.set(Arc::clone(column));
         cell
@@ -153,6 +157,14 @@ impl ObjectCtx {
         match &self.origin {
             Origin::Root(descriptor) => descriptor.path.as_bytes(),
             Origin::Nested(nested) => &nested.step.name,
+        }
+    }
+
+    /// What its name makes of it.
+    pub(crate) fn kind(&self) -> PathKind {
+        match &self.origin {
+            Origin::Root(descriptor) => descriptor.kind,
+            Origin::Nested(nested) => nested.kind,
         }
     }
 

@@ -74,7 +74,7 @@ impl WorkerCtx {
         let accept = at.prefix_len as usize..at.accept_end as usize;
         let started = Instant::now();
         self.matches.clear();
-        let chunk = Chunk { bytes, accept: accept.clone(), path: obj.name() };
+        let chunk = Chunk { bytes, accept: accept.clone(), path: obj.name(), kind: obj.kind() };
         match kin {
             None => packet.scanner.scan(&chunk, &mut self.scratch, &mut self.matches),
             Some(Kin { base, own }) => {

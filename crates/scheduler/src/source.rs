@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use std::sync::{Arc, OnceLock};
 
 use domesday_content::{ContentError, ReadAt};
-use domesday_engine::{Stretch, Traces};
+use domesday_engine::{PathKind, Stretch, Traces};
 use domesday_model::{ObjectKey, Reason};
 
 use crate::container::ContainerWalk;
@@ -61,6 +61,8 @@ pub trait ObjectSource: Send + Sync {
 pub struct ObjectDescriptor {
     /// Its key in the data source, reported as its location.
     pub path: ObjectKey,
+    /// What its path makes of it, which the key may not tell.
+    pub kind: PathKind,
     /// Its size when it was listed.
     pub size_hint: Option<u64>,
     /// The source's own number for it, for finding it again in [`ObjectSource::open`].

@@ -18,6 +18,7 @@ use super::config::GitConfig;
 use super::error::GitError;
 use super::forest::Forest;
 use super::id::{ObjectId, ObjectKind};
+use super::kinds::{self, BlobKinds};
 use super::repository::Repository;
 use super::select::{Selected, Verdict};
 use super::store::pack::Pack;
@@ -38,6 +39,7 @@ struct State {
     max_file_size: Option<u64>,
     uncommitted: bool,
     selected: Selected,
+    kinds: BlobKinds,
     stage: Stage,
 }
 
@@ -107,6 +109,7 @@ pub(super) async fn blocking<T: Send + 'static>(
 impl State {
     fn new(repository: Arc<Repository>, config: &GitConfig) -> Result<State, GitError> {
         let mut selected = Selected::new(&repository, config)?;
+        let kinds = BlobKinds::new(&repository, config, &std::mem::take(&mut selected.roots));
         let packed: u64 = repository.store.packs().iter().map(|pack| u64::from(pack.index.count())).sum();
         let stage = match selected.take_few() {
             Some(few) if few.len() as u64 * FEW_SHARE <= packed || packed == 0 => {
@@ -116,7 +119,7 @@ impl State {
         };
         // A bare repository has no working tree.
         let uncommitted = config.uncommitted && repository.worktree.is_some();
-        Ok(State { repository, max_file_size: config.max_file_size, uncommitted, selected, stage })
+        Ok(State { repository, max_file_size: config.max_file_size, uncommitted, selected, kinds, stage })
     }
 
     fn next_batch(&mut self, max: usize) -> Result<Vec<UnitRecord>, GitError> {
@@ -125,7 +128,8 @@ impl State {
             match self.next()? {
                 Some(Found::Object(id, kind, size)) => records.extend(self.record(&id, kind, size)),
                 Some(Found::Absent(id)) => {
-                    records.push(record(id.to_name(), 0, marks(&id), Some(Reason::NotFetched)));
+                    let marks = kinds::marks(&id, None);
+                    records.push(record(id.to_name(), 0, marks, Some(Reason::NotFetched)));
                 }
                 Some(Found::Broken(name)) => records.push(record(name, 0, VersionMarks::default(), None)),
                 Some(Found::Worktree) => {
@@ -147,7 +151,12 @@ impl State {
             Verdict::Skip(reason) => Some(reason),
             Verdict::Scan => self.max_file_size.filter(|max| size > *max).map(|_| Reason::TooLarge),
         };
-        Some(record(id.to_name(), size, marks(id), reason))
+        let metadata = match kind {
+            Some(ObjectKind::Blob) => kinds::metadata(self.kinds.of(id)),
+            _ => None,
+        };
+        let marks = kinds::marks(id, metadata.as_deref());
+        Some(UnitRecord { metadata, ..record(id.to_name(), size, marks, reason) })
     }
 
     fn next(&mut self) -> Result<Option<Found>, GitError> {
@@ -317,11 +326,6 @@ fn in_pack_order(
     }
     placed.sort_unstable_by_key(|(place, id, _)| (*place, *id));
     Ok(placed.into_iter().map(|(_, id, kind)| (id, kind)).collect())
-}
-
-/// An id is all that tells versions apart.
-fn marks(id: &ObjectId) -> VersionMarks {
-    VersionMarks::tagged(id.as_bytes())
 }
 
 pub(super) fn record(name: Vec<u8>, size: u64, marks: VersionMarks, reason: Option<Reason>) -> UnitRecord {

@@ -15,6 +15,7 @@ mod error;
 mod files;
 mod forest;
 mod id;
+mod kinds;
 mod listing;
 mod origin;
 mod parse;
@@ -34,9 +35,9 @@ use std::io::Cursor;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use domesday_connector::{Connector, ConnectorError, ConnectorFactory, Listing, Surroundings};
+use domesday_connector::{Connector, ConnectorError, ConnectorFactory, Listing, Request, Surroundings};
 use domesday_model::{ObjectKey, Origin, Reason, ResumePolicy};
-use domesday_scheduler::{DatabaseFile, DatabaseTables, Kin, ObjectError, OpenObject};
+use domesday_scheduler::{DatabaseFile, DatabaseTables, Kin, ObjectError, OpenObject, PathKind};
 
 use crate::databases::sqlite;
 
@@ -96,6 +97,13 @@ impl Connector for Git {
         }
         let detail = format!("a repository has no container `{container}`");
         Err(ConnectorError::Container { reason: Reason::Vanished, detail })
+    }
+
+    fn path_kind(&self, object: &Request) -> PathKind {
+        match worktree::path_of(&object.key) {
+            Some(path) => PathKind::of(path),
+            None => kinds::kind_of(object.metadata.as_deref()),
+        }
     }
 
     fn open(&self, object: &ObjectKey) -> Result<OpenObject, ObjectError> {

@@ -100,8 +100,13 @@ impl Repository {
         id: &ObjectId,
         mut each: impl FnMut(TreeEntry<'_>) -> Result<(), GitError>,
     ) -> Result<(), GitError> {
-        let Some(data) = self.object(id, ObjectKind::Tree)? else { return Ok(()) };
+        let Some(data) = self.tree_data(id)? else { return Ok(()) };
         tree_entries(*id, &data, self.store.hash).try_for_each(|entry| each(entry?))
+    }
+
+    /// A tree as it is kept; `None` where its absence is no fault.
+    pub fn tree_data(&self, id: &ObjectId) -> Result<Option<Arc<Bytes>>, GitError> {
+        self.object(id, ObjectKind::Tree)
     }
 
     /// What a tag leads to in the end, with the tags on the way.

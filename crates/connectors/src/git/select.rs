@@ -29,6 +29,8 @@ pub(super) struct Selected {
     /// The same as a list, when it is short.
     few: Option<Vec<(ObjectId, ObjectKind)>>,
     blobs: Blobs,
+    /// The trees of the chosen commits, of a part of the history.
+    pub roots: Vec<ObjectId>,
     /// What a partial repository leads to and does not have.
     absent: Vec<ObjectId>,
 }
@@ -68,9 +70,9 @@ impl Selected {
             _ => conditions.judge_trees(repository, &walk.roots)?,
         };
         if selection == Selection::Everything {
-            return Ok(Selected { ids: None, few: None, blobs, absent: walk.absent });
+            return Ok(Selected { ids: None, few: None, blobs, roots: Vec::new(), absent: walk.absent });
         }
-        Ok(Selected { ids: Some(walk.seen), few: walk.few, blobs, absent: walk.absent })
+        Ok(Selected { ids: Some(walk.seen), few: walk.few, blobs, roots: walk.roots, absent: walk.absent })
     }
 
     /// The objects one by one, if they are few.

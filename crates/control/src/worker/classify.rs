@@ -322,6 +322,7 @@ impl ObjectSource for PacketSource {
         let to = (from + max).min(self.requests.len());
         out.extend(self.requests[from..to].iter().enumerate().map(|(index, object)| ObjectDescriptor {
             path: object.key.clone(),
+            kind: self.connector.path_kind(object),
             size_hint: Some(object.size),
             object_id: (from + index) as u64,
             source_id: self.source_id,

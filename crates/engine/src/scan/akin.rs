@@ -14,7 +14,6 @@ use super::repeats::{self, Piece};
 use super::{Chunk, Match, Scanner, Scratch, Silent};
 use crate::prefilter::{DECODE, HIT_REACH, Hit, SEGMENT_ALIGN};
 use crate::rules::{Rule, Trigger};
-use crate::scoring::PathKind;
 
 /// Bytes of the longest trigger that [`HIT_REACH`] allows for.
 const TRIGGER_MAX: usize = 64;
@@ -165,9 +164,7 @@ impl Scanner {
         out: &mut Vec<Match>,
     ) -> Option<Traces> {
         let accept = self.begin(chunk, scratch);
-        let path = PathKind::of(chunk.path);
-        let common =
-            known.map_or(Vec::new(), |(traces, stretches)| self.common(chunk, path, traces, stretches));
+        let common = known.map_or(Vec::new(), |(traces, stretches)| self.common(chunk, traces, stretches));
         let is_of_use = keep || !common.is_empty();
         let is_plain = || matches!(repeats::pieces(chunk.bytes, &accept)[..], [Piece::Searched(_)]);
         let is_whole = accept.len() == chunk.bytes.len() && accept.len() <= TEXT_MAX;
@@ -183,7 +180,7 @@ impl Scanner {
         self.match_path(chunk, &accept, out);
         scratch.found.clear();
         scratch.encoded.clear();
-        self.search_rest(chunk, path, &common, scratch);
+        self.search_rest(chunk, &common, scratch);
         let settled = known.map_or(Vec::new(), |(traces, _)| self.take_over(traces, &common, scratch));
         let is_complete = self.confirm_hits::<()>(chunk, &accept, &Silent::default(), scratch);
         scratch.found.sort_unstable();
@@ -195,13 +192,13 @@ impl Scanner {
             hits.dedup();
             Traces {
                 scanner: self.id,
-                in_code: path.code,
+                in_code: chunk.kind.code,
                 len: accept.len(),
                 hits,
                 found: scratch.found.clone(),
             }
         });
-        let mut matches = self.conclude(chunk, path, &accept, 0, scratch, &mut ());
+        let mut matches = self.conclude(chunk, &accept, 0, scratch, &mut ());
         matches.retain(|found| {
             found.score >= self.floor && !found.allowed && accept.contains(&found.span.start)
         });
@@ -210,15 +207,9 @@ impl Scanner {
     }
 
     /// The stretches that are worth it, apart and in order.
-    fn common(
-        &self,
-        chunk: &Chunk<'_>,
-        path: PathKind,
-        traces: &Traces,
-        stretches: &[Stretch],
-    ) -> Vec<Common> {
+    fn common(&self, chunk: &Chunk<'_>, traces: &Traces, stretches: &[Stretch]) -> Vec<Common> {
         let mut common: Vec<Common> = Vec::new();
-        if traces.scanner != self.id || traces.in_code != path.code {
+        if traces.scanner != self.id || traces.in_code != chunk.kind.code {
             return common;
         }
         for one in stretches.iter().filter_map(|one| Common::new(one, chunk.bytes.len(), traces.len)) {
@@ -230,8 +221,8 @@ impl Scanner {
     }
 
     /// Puts the triggers outside of what is taken over into `scratch.hits`.
-    fn search_rest(&self, chunk: &Chunk<'_>, path: PathKind, common: &[Common], scratch: &mut Scratch) {
-        let (bytes, prefilter) = (chunk.bytes, self.prefilter(path));
+    fn search_rest(&self, chunk: &Chunk<'_>, common: &[Common], scratch: &mut Scratch) {
+        let (bytes, prefilter) = (chunk.bytes, self.prefilter(chunk.kind));
         let Scratch { buffers, hits, .. } = scratch;
         hits.clear();
         let starts = std::iter::once(0).chain(common.iter().map(|one| one.taken.end));

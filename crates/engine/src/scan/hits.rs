@@ -7,7 +7,6 @@ use super::beside::Beside;
 use super::explain::Watch;
 use super::{Chunk, Scanner, Scratch, Silent};
 use crate::prefilter::{DECODE, Hit};
-use crate::scoring::PathKind;
 
 /// Working memory, as much as the hits of a segment and the rules take.
 #[derive(Default)]
@@ -99,7 +98,7 @@ impl Scanner {
     /// The trigger pass alone, for measuring: adds how many hits of each rule the chunk has, and at the end of what may
     /// be decoded.
     pub fn count_hits(&self, chunk: &Chunk<'_>, scratch: &mut Scratch, counts: &mut Vec<u64>) {
-        let (bytes, prefilter) = (chunk.bytes, self.prefilter(PathKind::of(chunk.path)));
+        let (bytes, prefilter) = (chunk.bytes, self.prefilter(chunk.kind));
         counts.resize(self.rules.rules().len() + 1, 0);
         self.for_each_segment(bytes, &(0..bytes.len()), |segment| {
             scratch.hits.clear();

@@ -57,12 +57,14 @@ pub struct Chunk<'a> {
     pub accept: Range<usize>,
     /// The object's path.
     pub path: &'a [u8],
+    /// What that makes of it. It may be known where the path is not.
+    pub kind: PathKind,
 }
 
 impl<'a> Chunk<'a> {
     /// A whole object at once.
     pub fn whole(bytes: &'a [u8], path: &'a [u8]) -> Chunk<'a> {
-        Chunk { bytes, accept: 0..bytes.len(), path }
+        Chunk { bytes, accept: 0..bytes.len(), path, kind: PathKind::of(path) }
     }
 }
 
@@ -299,8 +301,7 @@ impl Scanner {
         watch: &mut W,
     ) -> Vec<Match> {
         let bytes = chunk.bytes;
-        let path = PathKind::of(chunk.path);
-        let prefilter = self.prefilter(path);
+        let prefilter = self.prefilter(chunk.kind);
         scratch.found.clear();
         scratch.encoded.clear();
         self.for_each_segment(bytes, accept, |segment| {
@@ -310,21 +311,20 @@ impl Scanner {
         });
         // Those of each rule are in order already, which this sort makes use of.
         scratch.found.sort();
-        self.conclude(chunk, path, accept, depth, scratch, watch)
+        self.conclude(chunk, accept, depth, scratch, watch)
     }
 
     /// The matches among what was found, which is in order, and in what may be decoded.
     fn conclude<W: Watch>(
         &self,
         chunk: &Chunk<'_>,
-        path: PathKind,
         accept: &Range<usize>,
         depth: usize,
         scratch: &mut Scratch,
         watch: &mut W,
     ) -> Vec<Match> {
         scratch.found.dedup_by(confirm::Found::same_value);
-        self.judge(chunk, path, accept, scratch, watch);
+        self.judge(chunk, accept, scratch, watch);
         let mut matches = std::mem::take(&mut scratch.judged);
         if depth < decode::DEPTH_MAX {
             let (encoded, mut decoded) = (std::mem::take(&mut scratch.encoded), Vec::new());
@@ -364,7 +364,8 @@ impl Scanner {
         watch: &mut W,
         matches: &mut Vec<Match>,
     ) {
-        let inner = Chunk::whole(&layer.text, chunk.path);
+        let (bytes, accept) = (&layer.text[..], 0..layer.text.len());
+        let inner = Chunk { bytes, accept, ..*chunk };
         let mut dropped = W::default();
         // What is decoded has words of its own.
         let (accept, silent) = (layer.start..layer.text.len(), Silent::default());
@@ -408,7 +409,6 @@ impl Scanner {
     fn judge<W: Watch>(
         &self,
         chunk: &Chunk<'_>,
-        path: PathKind,
         accept: &Range<usize>,
         scratch: &mut Scratch,
         watch: &mut W,
@@ -422,7 +422,7 @@ impl Scanner {
             let span = found.start..found.end;
             let floor = if W::ALL { Score(0) } else { self.judging_floor() };
             let memo = scratch.memos.of(found.rule);
-            let judged = scoring::judge(rule, chunk.bytes, span.clone(), path, floor, memo, &mut facts);
+            let judged = scoring::judge(rule, chunk.bytes, span.clone(), chunk.kind, floor, memo, &mut facts);
             let Some((score, reasons)) = judged else {
                 let refusal = || scoring::refusal(rule, &chunk.bytes[span.clone()]);
                 watch.dropped(|| Explained::without_score(found.rule, span.clone(), refusal()));

@@ -85,19 +85,30 @@ pub struct PathKind {
 impl PathKind {
     pub fn of(path: &[u8]) -> PathKind {
         let mut parts = path.split(|&byte| byte == b'/' || byte == b'\\');
-        let name = parts.clone().next_back().unwrap_or_default();
+        let kind = PathKind::of_name(parts.next_back().unwrap_or_default());
+        parts.fold(kind, |kind, part| kind.or(PathKind::of_folder(part)))
+    }
+
+    /// What a folder of that name makes of all that is in it.
+    pub fn of_folder(name: &[u8]) -> PathKind {
+        PathKind { sample: SAMPLES.has(name), code: CODE_FOLDERS.has(name) }
+    }
+
+    /// What its own name makes of an object.
+    pub fn of_name(name: &[u8]) -> PathKind {
         let ending = name.iter().rposition(|&byte| byte == b'.').map(|dot| &name[dot + 1..]);
         let is_code = |ending: &[u8]| {
             let ending = ending.iter().map(u8::to_ascii_lowercase);
             CODE.binary_search_by(|known| known.bytes().cmp(ending.clone())).is_ok()
         };
-        let code = ending.is_some_and(is_code)
-            || CODE_NAMES.has(name)
-            || name.ends_with(b"defconfig")
-            || parts.clone().any(|part| CODE_FOLDERS.has(part));
+        let code = ending.is_some_and(is_code) || CODE_NAMES.has(name) || name.ends_with(b"defconfig");
         let mut words = name.split(|byte| b"._-".contains(byte));
-        let sample = parts.any(|part| SAMPLES.has(part)) || words.any(|word| SAMPLE_WORDS.has(word));
-        PathKind { sample, code }
+        let sample = words.any(|word| SAMPLE_WORDS.has(word));
+        PathKind { sample, code }.or(PathKind::of_folder(name))
+    }
+
+    pub fn or(self, other: PathKind) -> PathKind {
+        PathKind { sample: self.sample || other.sample, code: self.code || other.code }
     }
 }
 

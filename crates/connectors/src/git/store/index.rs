@@ -132,7 +132,7 @@ impl PackIndex {
     }
 
     /// The id's place in the order of ids.
-    fn position(&self, id: &ObjectId) -> Result<Option<u32>, GitError> {
+    pub fn position(&self, id: &ObjectId) -> Result<Option<u32>, GitError> {
         let wanted = id.as_bytes();
         if wanted.len() != self.hash_len {
             return Ok(None);

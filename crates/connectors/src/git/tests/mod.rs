@@ -4,6 +4,7 @@ mod akin;
 mod conformance;
 mod hostile;
 mod http;
+mod kinds;
 mod origins;
 mod remote;
 mod selection;

@@ -1,0 +1,241 @@
+//! What the paths of blobs make of them: source code, samples. Blobs are scanned by their ids, and rules that find
+//! too much in source code have to know that they are in it.
+//!
+//! A blob counts by every path that it has in the chosen commits: it is source code only if it is at all of them. So the
+//! order of commits does not matter, and one that comes later can only take that away. What nothing leads to is neither,
+//! and where a part of the history cannot be read, so is everything: another path may be there.
+//!
+//! A tree is compared with the one that the commit before had in its place, and only what differs is looked up. A byte
+//! is held for each object of the packs.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use domesday_model::VersionMarks;
+use domesday_scheduler::PathKind;
+use serde::{Deserialize, Serialize};
+
+use super::config::{GitConfig, Selection};
+use super::error::GitError;
+use super::id::{ObjectId, ObjectKind};
+use super::parse::{EntryKind, TreeEntry, tree_entries};
+use super::repository::Repository;
+use super::staged;
+use super::store::pack::Pack;
+
+// What is held of an object: of a blob, whether it has a path, and one that is not of source code, or not of a
+// sample; of a tree, by the kinds of folders, in which it was met; of a commit, whether it was met.
+const MET: u8 = 1;
+const NOT_CODE: u8 = 1 << 1;
+const NOT_SAMPLE: u8 = 1 << 2;
+const IN_FOLDERS: u32 = 3;
+const COMMIT: u8 = 1 << 7;
+
+/// What is known of a repository's blobs.
+pub(super) struct BlobKinds {
+    packs: Arc<Vec<Arc<Pack>>>,
+    /// By pack and place in its order of ids.
+    packed: Vec<Vec<u8>>,
+    /// Those of objects that no pack has.
+    loose: HashMap<u128, u8>,
+}
+
+/// A tree to be gone through.
+struct Step {
+    tree: ObjectId,
+    /// Another that was at the same path.
+    before: Option<ObjectId>,
+    folder: PathKind,
+}
+
+impl BlobKinds {
+    /// Goes through the trees of what is chosen; `roots` are those of a part of the history.
+    pub fn new(repository: &Repository, config: &GitConfig, roots: &[ObjectId]) -> BlobKinds {
+        let packs = repository.store.packs();
+        let packed = packs.iter().map(|pack| vec![0; pack.index.count() as usize]).collect();
+        let mut kinds = BlobKinds { packs, packed, loose: HashMap::new() };
+        let read = match config.selection() {
+            Selection::Everything => kinds.history(repository),
+            Selection::Staged => kinds.staged(repository),
+            Selection::Reachable { .. } | Selection::Range { .. } => {
+                let mut before = None;
+                roots.iter().try_for_each(|root| kinds.root(repository, *root, &mut before))
+            }
+        };
+        if read.is_err() {
+            kinds = BlobKinds { packs: Arc::default(), packed: Vec::new(), loose: HashMap::new() };
+        }
+        kinds
+    }
+
+    pub fn of(&self, id: &ObjectId) -> PathKind {
+        let known = match self.place(id) {
+            Ok(Some((pack, position))) => self.packed[pack][position],
+            Ok(None) => self.loose.get(&id.short()).copied().unwrap_or_default(),
+            Err(_) => 0,
+        };
+        let every = |other: u8| known & (MET | other) == MET;
+        PathKind { code: every(NOT_CODE), sample: every(NOT_SAMPLE) }
+    }
+
+    /// All that references lead to.
+    fn history(&mut self, repository: &Repository) -> Result<(), GitError> {
+        let (mut pending, mut before) = (Vec::new(), None);
+        for tip in repository.tips()? {
+            match repository.peel(&tip)? {
+                (_, id, ObjectKind::Commit) => pending.push(id),
+                (_, id, ObjectKind::Tree) => self.root(repository, id, &mut before)?,
+                (_, id, ObjectKind::Blob) => self.add(&id, PathKind::default())?,
+                (_, _, ObjectKind::Tag) => {}
+            }
+        }
+        while let Some(id) = pending.pop() {
+            let met = self.slot(&id)?;
+            if *met & COMMIT != 0 {
+                continue;
+            }
+            *met |= COMMIT;
+            let read = repository.commit(&id, |commit| (commit.tree, commit.parents))?;
+            let (tree, parents) = read.ok_or(GitError::Missing(id))?;
+            pending.extend(parents);
+            self.root(repository, tree, &mut before)?;
+        }
+        Ok(())
+    }
+
+    fn staged(&mut self, repository: &Repository) -> Result<(), GitError> {
+        let mut folders = Vec::new();
+        staged::each_entry(repository, |entry| {
+            match entry.kind {
+                EntryKind::Blob => self.add(&entry.id, PathKind::of(entry.path))?,
+                EntryKind::Tree => folders.push((entry.id, PathKind::of(entry.path))),
+                EntryKind::Submodule => {}
+            }
+            Ok(())
+        })?;
+        folders.into_iter().try_for_each(|(tree, folder)| self.trees(repository, tree, None, folder))
+    }
+
+    /// Goes through the tree of a commit; `before` is that of the commit before.
+    fn root(
+        &mut self,
+        repository: &Repository,
+        root: ObjectId,
+        before: &mut Option<ObjectId>,
+    ) -> Result<(), GitError> {
+        self.trees(repository, root, before.replace(root), PathKind::default())
+    }
+
+    /// Goes through a tree and all in it.
+    fn trees(
+        &mut self,
+        repository: &Repository,
+        tree: ObjectId,
+        before: Option<ObjectId>,
+        folder: PathKind,
+    ) -> Result<(), GitError> {
+        let mut pending = Vec::new();
+        if self.enter(&tree, folder)? {
+            pending.push(Step { tree, before, folder });
+        }
+        while let Some(Step { tree, before, folder }) = pending.pop() {
+            let read = |tree: ObjectId| repository.tree_data(&tree)?.ok_or(GitError::Missing(tree));
+            let (data, before) = (read(tree)?, before.map(read).transpose()?);
+            let entries = |data| tree_entries(tree, data, repository.store.hash);
+            let mut old =
+                entries(before.as_deref().map_or(&[][..], |data| data)).map_while(Result::ok).peekable();
+            for entry in entries(&data) {
+                let entry = entry?;
+                while old.next_if(|old| in_order(old, &entry) == Ordering::Less).is_some() {}
+                let old = old.next_if(|old| in_order(old, &entry) == Ordering::Equal);
+                if old.as_ref().is_some_and(|old| old.id == entry.id && old.kind == entry.kind) {
+                    continue;
+                }
+                match entry.kind {
+                    EntryKind::Blob => self.add(&entry.id, folder.or(PathKind::of_name(entry.name)))?,
+                    EntryKind::Tree => {
+                        let folder = folder.or(PathKind::of_folder(entry.name));
+                        if self.enter(&entry.id, folder)? {
+                            let before = old.map(|old| old.id);
+                            pending.push(Step { tree: entry.id, before, folder });
+                        }
+                    }
+                    EntryKind::Submodule => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes a path of a blob.
+    fn add(&mut self, id: &ObjectId, kind: PathKind) -> Result<(), GitError> {
+        let code = if kind.code { 0 } else { NOT_CODE };
+        let sample = if kind.sample { 0 } else { NOT_SAMPLE };
+        *self.slot(id)? |= MET | code | sample;
+        Ok(())
+    }
+
+    /// Whether a tree is to be gone through, because it was not met yet in a folder that says no more of it.
+    fn enter(&mut self, id: &ObjectId, folder: PathKind) -> Result<bool, GitError> {
+        let kind = u32::from(folder.code) | u32::from(folder.sample) << 1;
+        let no_more: u8 = (0..4).filter(|less| less & !kind == 0).map(|less| 1 << (IN_FOLDERS + less)).sum();
+        let met = self.slot(id)?;
+        let is_new = *met & no_more == 0;
+        *met |= 1 << (IN_FOLDERS + kind);
+        Ok(is_new)
+    }
+
+    fn slot(&mut self, id: &ObjectId) -> Result<&mut u8, GitError> {
+        Ok(match self.place(id)? {
+            Some((pack, position)) => &mut self.packed[pack][position],
+            None => self.loose.entry(id.short()).or_default(),
+        })
+    }
+
+    /// The first pack that has an object, and its place there.
+    fn place(&self, id: &ObjectId) -> Result<Option<(usize, usize)>, GitError> {
+        for (number, pack) in self.packs.iter().enumerate() {
+            if let Some(position) = pack.index.position(id)? {
+                return Ok(Some((number, position as usize)));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// How git sorts the entries of a tree: folders as if their names ended with a slash.
+fn in_order(one: &TreeEntry<'_>, other: &TreeEntry<'_>) -> Ordering {
+    let len = one.name.len().min(other.name.len());
+    let next = |entry: &TreeEntry<'_>| {
+        entry.name.get(len).copied().or((entry.kind == EntryKind::Tree).then_some(b'/'))
+    };
+    one.name[..len].cmp(&other.name[..len]).then_with(|| next(one).cmp(&next(other)))
+}
+
+/// What is written down of a blob.
+#[derive(Serialize, Deserialize)]
+struct Note {
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    code: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    sample: bool,
+}
+
+/// A record's metadata for a blob of that kind.
+pub(super) fn metadata(kind: PathKind) -> Option<Box<str>> {
+    let note = Note { code: kind.code, sample: kind.sample };
+    (kind != PathKind::default())
+        .then(|| serde_json::to_string(&note).expect("two flags can be written as JSON").into())
+}
+
+/// The kind that the metadata tell.
+pub(super) fn kind_of(metadata: Option<&str>) -> PathKind {
+    let note = metadata.and_then(|text| serde_json::from_str(text).ok());
+    note.map_or(PathKind::default(), |Note { code, sample }| PathKind { code, sample })
+}
+
+/// An id and what is made of its blob tell versions apart: at a new path, more may be found in the same bytes.
+pub(super) fn marks(id: &ObjectId, metadata: Option<&str>) -> VersionMarks {
+    VersionMarks::tagged(&[id.as_bytes(), metadata.unwrap_or_default().as_bytes()].concat())
+}
