@@ -51,7 +51,7 @@ struct Step {
 
 impl BlobKinds {
     /// Goes through the trees of what is chosen; `roots` are those of a part of the history.
-    pub fn new(repository: &Repository, config: &GitConfig, roots: &[ObjectId]) -> BlobKinds {
+    pub fn new(repository: &Repository, config: &GitConfig, roots: Vec<ObjectId>) -> BlobKinds {
         let packs = repository.store.packs();
         let packed = packs.iter().map(|pack| vec![0; pack.index.count() as usize]).collect();
         let mut kinds = BlobKinds { packs, packed, loose: HashMap::new() };
@@ -60,7 +60,7 @@ impl BlobKinds {
             Selection::Staged => kinds.staged(repository),
             Selection::Reachable { .. } | Selection::Range { .. } => {
                 let mut before = None;
-                roots.iter().try_for_each(|root| kinds.root(repository, *root, &mut before))
+                roots.into_iter().try_for_each(|root| kinds.root(repository, root, &mut before))
             }
         };
         if read.is_err() {

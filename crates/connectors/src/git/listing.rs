@@ -6,8 +6,9 @@
 //! repacked meanwhile is no problem.
 
 use std::collections::HashSet;
+use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::vec;
+use std::{thread, vec};
 
 use async_trait::async_trait;
 use domesday_connector::{ConnectorError, Listing};
@@ -109,14 +110,22 @@ pub(super) async fn blocking<T: Send + 'static>(
 impl State {
     fn new(repository: Arc<Repository>, config: &GitConfig) -> Result<State, GitError> {
         let mut selected = Selected::new(&repository, config)?;
-        let kinds = BlobKinds::new(&repository, config, &std::mem::take(&mut selected.roots));
         let packed: u64 = repository.store.packs().iter().map(|pack| u64::from(pack.index.count())).sum();
-        let stage = match selected.take_few() {
+        let mut stage = match selected.take_few() {
             Some(few) if few.len() as u64 * FEW_SHARE <= packed || packed == 0 => {
                 Stage::Few(in_pack_order(&repository, few)?.into_iter())
             }
             _ => Stage::Packs(Packs::new(repository.store.packs(), 0, HashSet::new())),
         };
+        let kinds = thread::scope(|scope| {
+            let roots = std::mem::take(&mut selected.roots);
+            let kinds = scope.spawn(|| BlobKinds::new(&repository, config, roots));
+            // Both take as long, and nothing can be scanned before.
+            if let Stage::Packs(packs) = &mut stage {
+                packs.plant()?;
+            }
+            Ok::<_, GitError>(kinds.join().unwrap_or_else(|panic| resume_unwind(panic)))
+        })?;
         // A bare repository has no working tree.
         let uncommitted = config.uncommitted && repository.worktree.is_some();
         Ok(State { repository, max_file_size: config.max_file_size, uncommitted, selected, kinds, stage })
@@ -233,12 +242,20 @@ impl Packs {
         Packs { packs, next, forest: None, loose }
     }
 
+    /// Goes on to the next pack, if there is one.
+    fn plant(&mut self) -> Result<bool, GitError> {
+        let Some(pack) = self.packs.get(self.next) else { return Ok(false) };
+        self.forest = Some(Forest::new(pack, &self.packs[..self.next])?);
+        self.next += 1;
+        Ok(true)
+    }
+
     fn next(&mut self, repository: &Repository) -> Result<Option<Found>, GitError> {
         loop {
             let Some(forest) = &mut self.forest else {
-                let Some(pack) = self.packs.get(self.next) else { return Ok(None) };
-                self.forest = Some(Forest::new(pack, &self.packs[..self.next])?);
-                self.next += 1;
+                if !self.plant()? {
+                    return Ok(None);
+                }
                 continue;
             };
             match forest.next()? {

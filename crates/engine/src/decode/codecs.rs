@@ -27,17 +27,15 @@ impl Decoded {
         if is_text(&self.text) {
             return Some(Decoded { chain, ..self });
         }
-        let is_wide = self.text.as_chunks::<2>().0.iter().all(|pair| pair[1] == 0);
         let narrow = |all: Vec<u8>| all.into_iter().step_by(2).collect::<Vec<_>>();
-        let text = if is_wide { narrow(self.text) } else { return None };
+        let text = if is_wide(&self.text) { narrow(self.text) } else { return None };
         let places = self.places.chunks(2).map(|pair| (pair[0].0, pair[pair.len() - 1].1)).collect();
         (text.len() >= TEXT_MIN && is_text(&text)).then_some(Decoded { text, places, chain: wide })
     }
 }
 
 fn is_text(bytes: &[u8]) -> bool {
-    let plain = |byte: u8| byte.is_ascii_graphic() || b" \t\r\n".contains(&byte);
-    bytes.iter().all(|&byte| plain(byte) || !byte.is_ascii())
+    bytes.iter().all(|&byte| is_plain(byte) || !byte.is_ascii())
         && (bytes.is_ascii() || std::str::from_utf8(bytes).is_ok())
 }
 
@@ -72,8 +70,8 @@ pub fn word(run: &[u8], padded: bool) -> Option<Decoded> {
     if !padded && run.len().is_multiple_of(2) && run.iter().all(u8::is_ascii_hexdigit) {
         return hex(run);
     }
-    // One byte that is in no text is enough: most long words end here, before memory is asked for.
-    if said(run).any(|(byte, ..)| !may_be_in_text(byte)) || symbols(run).count() % 4 == 1 {
+    // Most long words end here, before memory is asked for.
+    if !begins_text(said(run).map(|(byte, ..)| byte)) || symbols(run).count() % 4 == 1 {
         return None;
     }
     let mut decoded = Decoded::default();
@@ -81,9 +79,34 @@ pub fn word(run: &[u8], padded: bool) -> Option<Decoded> {
     decoded.into_text(&["base64"], &["base64", "utf-16le"])
 }
 
-/// Narrow or wide.
-fn may_be_in_text(byte: u8) -> bool {
-    byte.is_ascii_graphic() || b"\0 \t\r\n".contains(&byte) || !byte.is_ascii()
+/// Bytes by which most of what is no text is told.
+const BEGINNING: usize = 24;
+
+/// Whether what begins so may be text, narrow or wide.
+fn begins_text(said: impl Iterator<Item = u8>) -> bool {
+    let (mut beginning, mut len) = ([0; BEGINNING], 0);
+    for (place, byte) in beginning.iter_mut().zip(said) {
+        // The high byte of a wide character is none.
+        if !is_plain(byte) && byte.is_ascii() && !(byte == 0 && len % 2 == 1) {
+            return false;
+        }
+        *place = byte;
+        len += 1;
+    }
+    let beginning = &beginning[..len];
+    // A character may be cut at the end.
+    let is_utf8 =
+        || std::str::from_utf8(beginning).map_or_else(|error| error.error_len().is_none(), |_| true);
+    !beginning.contains(&0) && is_utf8() || is_wide(beginning)
+}
+
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_graphic() || b" \t\r\n".contains(&byte)
+}
+
+/// Whether every second byte is zero.
+fn is_wide(bytes: &[u8]) -> bool {
+    bytes.as_chunks::<2>().0.iter().all(|pair| pair[1] == 0)
 }
 
 /// The values of the symbols of base64 in a run, and where they stand.
@@ -103,12 +126,14 @@ fn said(run: &[u8]) -> impl Iterator<Item = (u8, usize, usize)> {
     })
 }
 
+/// Of an even number of digits.
 fn hex(run: &[u8]) -> Option<Decoded> {
-    let mut decoded = Decoded::default();
-    for (at, pair) in run.as_chunks::<2>().0.iter().enumerate() {
-        let byte = hex_byte(pair).filter(|&byte| may_be_in_text(byte))?;
-        decoded.push(byte, 2 * at, 2 * at + 2);
+    let said = || run.as_chunks::<2>().0.iter().filter_map(|pair| hex_byte(pair));
+    if !begins_text(said()) {
+        return None;
     }
+    let mut decoded = Decoded::default();
+    said().enumerate().for_each(|(at, byte)| decoded.push(byte, 2 * at, 2 * at + 2));
     decoded.into_text(&["hex"], &["hex", "utf-16le"])
 }
 

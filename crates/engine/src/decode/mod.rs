@@ -47,6 +47,7 @@ impl Encoding {
     }
 
     /// Whether the byte at `at` belongs to a run.
+    #[inline]
     fn continues(self, bytes: &[u8], at: usize) -> bool {
         let byte = bytes[at];
         match self {
@@ -141,14 +142,27 @@ fn is_padded(bytes: &[u8], end: usize) -> bool {
 
 /// The run around `at`, and whether that is all of it: it may be too long.
 fn find_run(bytes: &[u8], at: usize, encoding: Encoding) -> (Range<usize>, bool) {
+    match encoding {
+        // Nearly all are words: their loop is one of its own.
+        Encoding::Word => find_run_of(bytes, at, true, |at| Encoding::Word.continues(bytes, at)),
+        _ => find_run_of(bytes, at, false, |at| encoding.continues(bytes, at)),
+    }
+}
+
+#[inline(always)]
+fn find_run_of(
+    bytes: &[u8],
+    at: usize,
+    may_be_wrapped: bool,
+    continues: impl Fn(usize) -> bool,
+) -> (Range<usize>, bool) {
     let first = at.saturating_sub(ENCODED_MAX);
     let last = (at + ENCODED_MAX).min(bytes.len());
-    let back = |from: usize| {
-        (first..from).rev().find(|&at| !encoding.continues(bytes, at)).map_or(first, |at| at + 1)
-    };
-    let ahead = |from: usize| (from..last).find(|&at| !encoding.continues(bytes, at)).unwrap_or(last);
+    let back = |from: usize| (first..from).rev().find(|&at| !continues(at)).map_or(first, |at| at + 1);
+    let ahead = |from: usize| (from..last).find(|&at| !continues(at)).unwrap_or(last);
     let (mut start, mut end) = (back(at), ahead(at));
-    if encoding == Encoding::Word {
+    if may_be_wrapped {
+        let mut line = start;
         // Lines of base64 that were wrapped.
         while let Some(before) = line_before(bytes, start).filter(|&before| before > first) {
             let line = back(before);
@@ -157,7 +171,6 @@ fn find_run(bytes: &[u8], at: usize, encoding: Encoding) -> (Range<usize>, bool)
             }
             start = line;
         }
-        let mut line = back(end);
         while is_wrapped_line(end - line)
             && let Some(next) = line_after(bytes, end).filter(|&next| next < last)
             && ahead(next) > next
