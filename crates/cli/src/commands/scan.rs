@@ -101,13 +101,21 @@ pub fn run(args: &ScanArgs) -> Result<Exit> {
         stdin: if args.show_values { StdinFactory::keeping() } else { StdinFactory::default() },
         begun,
     };
-    runtime.block_on(scan.run())
+    let exit = runtime.block_on(scan.run());
+    // The threads free what they have while the book is closed.
+    let Scan { store, core, .. } = scan;
+    let end = || {
+        drop(core);
+        Ok(())
+    };
+    let (ended, ()) = beside(end, || drop(store));
+    ended.and(exit)
 }
 
 /// Does one thing on a thread of its own while the other is done here.
 fn beside<A: Send, B>(one: impl FnOnce() -> Result<A> + Send, other: impl FnOnce() -> B) -> (Result<A>, B) {
     std::thread::scope(|scope| {
-        let one = std::thread::Builder::new().name("open".into()).spawn_scoped(scope, one);
+        let one = std::thread::Builder::new().name("beside".into()).spawn_scoped(scope, one);
         let other = other();
         let one = one.context("cannot start a thread").and_then(|one| {
             // A panic is as much of a panic there as it would be here.
