@@ -8,9 +8,9 @@ use domesday_model::{TaskPayload, UnitId, UnitRange};
 /// Containers in one enumeration task, at most.
 pub const PACK_CONTAINERS_MAX: i64 = 256;
 /// Objects in one classification task, at most.
-pub const PACK_OBJECTS_MAX: i64 = 1_024;
+pub const PACK_OBJECTS_MAX: i64 = 4_096;
 /// Bytes in one classification task; a single larger object is a task of its own.
-pub const PACK_BYTES_MAX: i64 = 16 << 20;
+pub const PACK_BYTES_MAX: i64 = 64 << 20;
 
 /// The totals of one unit, as far as one kind of pack is concerned.
 #[derive(Clone, Copy, Debug)]
