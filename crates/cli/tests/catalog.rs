@@ -126,7 +126,7 @@ async fn survey(book: &Book, master: u8, source: &str, tables: fn(&Arc<RuleSet>)
     let root = claim(TaskType::DiscoveryEnumerate).await;
     let listed = UnitListing::whole(ObjectKey::default(), vec![record]);
     store.complete_enumeration(&root, vec![listed]).await.unwrap();
-    store.fan_out(&lease, FanOutPolicy::shared(1)).await.unwrap();
+    store.fan_out(&lease, FanOutPolicy { ready_low: 1 }).await.unwrap();
     let done = Completion {
         claim: claim(TaskType::Classification).await,
         first_sequence: 0,

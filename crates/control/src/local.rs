@@ -55,7 +55,7 @@ pub async fn run_local(local: Local, master: MasterJobId, mut stop: Stop) -> Res
             reap_interval: REAP_INTERVAL,
             task_deadline: TASK_DEADLINE,
             stall_threshold: STALL_THRESHOLD,
-            fan_out: FanOutPolicy::alone(local.config.packets as u32),
+            fan_out: FanOutPolicy { ready_low: local.config.packets as u32 },
             profile: Profile::default(),
             fires_schedules: false,
             is_patient: false,

@@ -140,7 +140,7 @@ impl Bench {
             reap_interval: Duration::from_millis(20),
             task_deadline: LEASE,
             stall_threshold: LEASE,
-            fan_out: FanOutPolicy::shared(2),
+            fan_out: FanOutPolicy { ready_low: 2 },
             profile: Profile::default(),
             fires_schedules: false,
             is_patient: true,

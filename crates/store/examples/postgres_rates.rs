@@ -23,7 +23,7 @@ use tokio_postgres::types::{ToSql, Type};
 
 const GROUP: &str = "main";
 const LEASE: Duration = Duration::from_secs(3_600);
-const FLUSH: FanOutPolicy = FanOutPolicy::shared(u32::MAX);
+const FLUSH: FanOutPolicy = FanOutPolicy { ready_low: u32::MAX };
 
 /// How often each way of writing records is measured; the best of each counts.
 const INGEST_ROUNDS: usize = 3;
@@ -380,7 +380,7 @@ async fn whole_job(store: &Arc<PostgresStore>) -> usize {
             store.commit_units(&packet.claim, std::mem::replace(&mut units, rest)).await.unwrap();
         }
         store.complete_enumeration(&packet.claim, units).await.unwrap();
-        store.fan_out(&job.lease, FanOutPolicy::shared(0)).await.unwrap();
+        store.fan_out(&job.lease, FanOutPolicy { ready_low: 0 }).await.unwrap();
     }
     store.fan_out(&job.lease, FLUSH).await.unwrap();
     let mut objects = 0;

@@ -4,7 +4,7 @@
 use domesday_model::{DatasourceId, EnumerationSessionId, JobId, TaskType};
 
 use crate::decide::NewTask;
-use crate::packing::{CONTAINERS, PackLimits, UnitTotals, pack};
+use crate::packing::{CONTAINERS, OBJECTS, PackLimits, UnitTotals, pack};
 use crate::totals::{FANNED_CONTAINERS, FANNED_OBJECTS};
 use crate::types::{FanOutPolicy, FanOutReport};
 
@@ -37,7 +37,7 @@ pub(crate) struct Plan {
 struct Kind {
     task_type: TaskType,
     bit: i64,
-    limits: fn(&FanOutPolicy) -> PackLimits,
+    limits: PackLimits,
     priority: i64,
     totals: fn(&Waiting) -> UnitTotals,
 }
@@ -46,7 +46,7 @@ const KINDS: [Kind; 2] = [
     Kind {
         task_type: TaskType::DiscoveryEnumerate,
         bit: FANNED_CONTAINERS,
-        limits: |_| CONTAINERS,
+        limits: CONTAINERS,
         priority: ENUMERATION_PRIORITY,
         totals: |unit| UnitTotals {
             unit: unit.unit,
@@ -58,7 +58,7 @@ const KINDS: [Kind; 2] = [
     Kind {
         task_type: TaskType::Classification,
         bit: FANNED_OBJECTS,
-        limits: |policy| policy.objects,
+        limits: OBJECTS,
         priority: 0,
         totals: |unit| UnitTotals {
             unit: unit.unit,
@@ -86,8 +86,7 @@ pub(crate) fn plan(
             let units: Vec<UnitTotals> = waiting.iter().filter(waits).map(kind.totals).collect();
             let planned = plan.tasks.iter().filter(|task| task.task_type == kind.task_type).count() as i64;
             let ready = pending(kind.task_type).saturating_add(planned);
-            let (payloads, covered) =
-                pack(&units, (kind.limits)(&policy), ready < i64::from(policy.ready_low));
+            let (payloads, covered) = pack(&units, kind.limits, ready < i64::from(policy.ready_low));
             match kind.task_type {
                 TaskType::DiscoveryEnumerate => plan.report.enumeration_tasks += payloads.len() as u64,
                 TaskType::Classification => plan.report.classification_tasks += payloads.len() as u64,

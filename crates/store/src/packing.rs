@@ -7,13 +7,10 @@ use domesday_model::{TaskPayload, UnitId, UnitRange};
 
 /// Containers in one enumeration task, at most.
 pub const PACK_CONTAINERS_MAX: i64 = 256;
-/// Objects in one classification task that workers share, at most.
+/// Objects in one classification task, at most.
 pub const PACK_OBJECTS_MAX: i64 = 1_024;
-/// Bytes in one classification task that workers share; a single larger object is a task of its own.
+/// Bytes in one classification task; a single larger object is a task of its own.
 pub const PACK_BYTES_MAX: i64 = 16 << 20;
-/// How many times as much a task has where one process does all of them: fewer are claimed and completed, and nobody
-/// waits for a share.
-const ALONE_TIMES: i64 = 4;
 
 /// The totals of one unit, as far as one kind of pack is concerned.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +24,7 @@ pub(crate) struct UnitTotals {
     pub bytes: i64,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct PackLimits {
     pub items: i64,
     pub bytes: i64,
@@ -35,8 +32,6 @@ pub(crate) struct PackLimits {
 
 pub(crate) const CONTAINERS: PackLimits = PackLimits { items: PACK_CONTAINERS_MAX, bytes: i64::MAX };
 pub(crate) const OBJECTS: PackLimits = PackLimits { items: PACK_OBJECTS_MAX, bytes: PACK_BYTES_MAX };
-pub(crate) const OBJECTS_ALONE: PackLimits =
-    PackLimits { items: ALONE_TIMES * PACK_OBJECTS_MAX, bytes: ALONE_TIMES * PACK_BYTES_MAX };
 
 /// Payloads for `units` in order, and how many of the units they cover. Units beyond that count did not
 /// fill a pack and wait for more, unless `flush`.

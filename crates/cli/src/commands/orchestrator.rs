@@ -38,7 +38,7 @@ async fn serve(args: &OrchestratorArgs) -> Result<Exit> {
         reap_interval: (lease / 3).min(REAP_INTERVAL_MAX),
         task_deadline: TASK_DEADLINE,
         stall_threshold: STALL_THRESHOLD,
-        fan_out: FanOutPolicy::shared(READY_LOW),
+        fan_out: FanOutPolicy { ready_low: READY_LOW },
         profile: fleet::profile(0),
         fires_schedules: true,
         is_patient: true,

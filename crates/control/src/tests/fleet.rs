@@ -22,7 +22,7 @@ fn short(fires_schedules: bool) -> OrchestratorConfig {
         reap_interval: Duration::from_millis(20),
         task_deadline: Duration::from_secs(3_600),
         stall_threshold: Duration::from_secs(3_600),
-        fan_out: FanOutPolicy::shared(2),
+        fan_out: FanOutPolicy { ready_low: 2 },
         profile: Profile::default(),
         fires_schedules,
         is_patient: true,

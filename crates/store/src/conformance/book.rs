@@ -23,9 +23,9 @@ pub(super) const LEASE: Duration = Duration::from_secs(30);
 /// How long a task may go without progress.
 pub(super) const DEADLINE: Duration = Duration::from_secs(600);
 /// Cuts packs whether they are full or not.
-pub(super) const FLUSH: FanOutPolicy = FanOutPolicy::shared(u32::MAX);
+pub(super) const FLUSH: FanOutPolicy = FanOutPolicy { ready_low: u32::MAX };
 /// Cuts full packs only.
-pub(super) const FULL_ONLY: FanOutPolicy = FanOutPolicy::shared(0);
+pub(super) const FULL_ONLY: FanOutPolicy = FanOutPolicy { ready_low: 0 };
 /// Which fingerprint key jobs and processes of cases have.
 pub(super) const KEY: &str = "0a1b2c3d";
 pub(super) const RULES: RuleSetHash = RuleSetHash([7; 16]);

@@ -14,7 +14,6 @@ use TaskType::{Classification, DiscoveryEnumerate};
 cases![
     small_units_share_a_task,
     a_pack_that_is_not_full_waits,
-    one_process_gets_larger_packs,
     a_waiting_pack_is_cut_when_few_tasks_are_ready,
     containers_and_objects_go_apart,
     fanning_out_twice_is_once,
@@ -70,20 +69,10 @@ async fn a_pack_that_is_not_full_waits(book: Book) {
     assert_eq!((tasks, times.len(), once(&times)), (2, 4 * third, true));
 }
 
-async fn one_process_gets_larger_packs(book: Book) {
-    for (policy, tasks) in [(FanOutPolicy::shared(u32::MAX), 3), (FanOutPolicy::alone(u32::MAX), 1)] {
-        let running = book.running(job(&format!("of {tasks}"))).await;
-        let full = PACK_OBJECTS_MAX as usize;
-        running.list((0..3).map(|i| listed(&format!("u{i}"), files("f", full))).collect()).await;
-        let report = book.store().fan_out(&running.lease, policy).await.unwrap();
-        assert_eq!(report.classification_tasks, tasks);
-    }
-}
-
 async fn a_waiting_pack_is_cut_when_few_tasks_are_ready(book: Book) {
     let running = book.running(job("a")).await;
     let packet = running.enumeration().await;
-    let policy = FanOutPolicy::shared(1);
+    let policy = FanOutPolicy { ready_low: 1 };
     for (name, cut) in [("u", 1), ("v", 0)] {
         book.store().commit_units(&packet.claim, vec![listed(name, files("f", 3))]).await.unwrap();
         let report = book.store().fan_out(&running.lease, policy).await.unwrap();

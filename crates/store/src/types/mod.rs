@@ -19,7 +19,6 @@ use domesday_model::{
 };
 
 use crate::error::StoreError;
-use crate::packing::{self, PackLimits};
 pub use base::*;
 pub use configuring::*;
 pub use operating::*;
@@ -288,25 +287,11 @@ pub enum GiveBack {
     Failed { error: String },
 }
 
-/// How eagerly the pipeliner cuts packs, and how large.
+/// How eagerly the pipeliner cuts packs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FanOutPolicy {
     /// A pack that is not full is cut, too, while fewer tasks of its type than this are pending.
-    pub(crate) ready_low: u32,
-    /// What a pack of objects has at most.
-    pub(crate) objects: PackLimits,
-}
-
-impl FanOutPolicy {
-    /// Of a fleet, whose workers share what there is to do.
-    pub const fn shared(ready_low: u32) -> FanOutPolicy {
-        FanOutPolicy { ready_low, objects: packing::OBJECTS }
-    }
-
-    /// Of one process that does all of it.
-    pub const fn alone(ready_low: u32) -> FanOutPolicy {
-        FanOutPolicy { ready_low, objects: packing::OBJECTS_ALONE }
-    }
+    pub ready_low: u32,
 }
 
 /// What one fan-out did.

@@ -30,7 +30,7 @@ async fn pending(store: &PostgresStore, tasks: usize, limit: Option<u32>) -> Job
     let units = (0..tasks).map(|i| listed(&format!("u{i}"), files("f", half))).collect();
     store.commit_units(&root, units).await.unwrap();
     store.complete_enumeration(&root, Vec::new()).await.unwrap();
-    let report = store.fan_out(&lease, FanOutPolicy::shared(u32::MAX)).await.unwrap();
+    let report = store.fan_out(&lease, FanOutPolicy { ready_low: u32::MAX }).await.unwrap();
     assert_eq!(report.classification_tasks, tasks as u64);
     lease
 }

@@ -206,9 +206,9 @@ async fn each_role_does_its_work_and_no_more() {
     assert_eq!(worker.stopping_jobs(vec![lease.job]).await.unwrap(), []);
     assert_eq!(worker.fingerprint_key().await.unwrap().as_deref(), Some(KEY));
     enumerate(&worker, id).await;
-    operator.fan_out(&lease, FanOutPolicy::shared(u32::MAX)).await.unwrap();
+    operator.fan_out(&lease, FanOutPolicy { ready_low: u32::MAX }).await.unwrap();
     let base = classify(&worker, id).await;
-    let report = operator.fan_out(&lease, FanOutPolicy::shared(u32::MAX)).await.unwrap();
+    let report = operator.fan_out(&lease, FanOutPolicy { ready_low: u32::MAX }).await.unwrap();
     assert_eq!(report.tracing_tasks, 1);
     trace(&worker, id).await;
 

@@ -77,7 +77,7 @@ async fn one_job(store: &PostgresStore, name: &str) -> Vec<(&'static str, u64)> 
     let last = vec![listed("x", files("f", many))];
     seen.push(("complete_enumeration", waits(store, store.complete_enumeration(&root, last)).await.0));
     seen.push(("claim_tasks of nothing", claim(TaskType::Classification, 9).await.0));
-    store.fan_out(&lease, FanOutPolicy::shared(u32::MAX)).await.unwrap();
+    store.fan_out(&lease, FanOutPolicy { ready_low: u32::MAX }).await.unwrap();
     let packets = claim(TaskType::Classification, 9).await.1;
     seen.push(("packet_objects", waits(store, store.packet_objects(&packets[0])).await.0));
     let results = || ResultBatch { objects: vec![left_out()], ..ResultBatch::default() };

@@ -57,7 +57,7 @@ async fn scenario(store: &SqliteStore) {
     store.stage_unit(&root, batch(0, files("h", 2))).await.unwrap();
     store.commit_staged(&root, unit).await.unwrap();
     store.complete_enumeration(&root, Vec::new()).await.unwrap();
-    store.fan_out(&lease, FanOutPolicy::shared(1)).await.unwrap();
+    store.fan_out(&lease, FanOutPolicy { ready_low: 1 }).await.unwrap();
     let first = claim(store, worker, TaskType::Classification).await;
     store.stage_results(&first, 0, results()).await.unwrap();
     store.give_back(&first, GiveBack::Returned).await.unwrap();

@@ -38,7 +38,7 @@ async fn survey(store: &SqliteStore, number: u8, score: u8) {
     let root = claim(store, worker, TaskType::DiscoveryEnumerate).await;
     store.commit_units(&root, vec![listed("", files("f", 1))]).await.unwrap();
     store.complete_enumeration(&root, Vec::new()).await.unwrap();
-    store.fan_out(&lease, FanOutPolicy::shared(1)).await.unwrap();
+    store.fan_out(&lease, FanOutPolicy { ready_low: 1 }).await.unwrap();
     let task = claim(store, worker, TaskType::Classification).await;
     let done = Completion { batch: finding(score), ..completion(task) };
     assert!(matches!(store.complete_classifications(vec![done]).await.unwrap()[..], [Ok(())]));
@@ -128,7 +128,7 @@ async fn records_are_read_as_they_were_committed_wherever_they_come_from() {
     let (lease, worker, claim) = root(&store).await;
     let units = vec![listed("", varied(120)), listed("v", varied(3)), listed("w", varied(37))];
     store.complete_enumeration(&claim, units).await.unwrap();
-    store.fan_out(&lease, FanOutPolicy::shared(1)).await.unwrap();
+    store.fan_out(&lease, FanOutPolicy { ready_low: 1 }).await.unwrap();
     let mut packets = Vec::new();
     for task_type in [TaskType::DiscoveryEnumerate, TaskType::Classification] {
         packets.extend(store.claim_tasks(worker, GROUP, task_type, 9).await.unwrap());
@@ -153,7 +153,7 @@ async fn records_of_a_moment_ago_are_not_read_from_the_book() {
     let store = open(folder.path());
     let (lease, worker, claim) = root(&store).await;
     store.complete_enumeration(&claim, vec![listed("", files("f", 20))]).await.unwrap();
-    store.fan_out(&lease, FanOutPolicy::shared(1)).await.unwrap();
+    store.fan_out(&lease, FanOutPolicy { ready_low: 1 }).await.unwrap();
     let packet = store.claim_tasks(worker, GROUP, TaskType::Classification, 1).await.unwrap().remove(0);
     store.write("test", |c| Ok(c.execute("DELETE FROM task_output_records", [])?)).await.unwrap();
     assert_eq!(store.packet_objects(&packet).await.unwrap().len(), 20);
