@@ -8,7 +8,7 @@
 use std::cell::OnceCell;
 use std::collections::HashSet;
 
-use domesday_engine::{Chunk, Literal, PathKind, RuleSet, Scanner, Scratch, Silent, Trigger, Verdict};
+use domesday_engine::{Chunk, Literal, RuleSet, Scanner, Scratch, Silent, Trigger, Verdict};
 
 /// Bytes of a name that are used.
 const NAME_MAX: usize = 96;
@@ -165,12 +165,7 @@ impl Frame {
 /// Whether a rule that goes by the name of an assignment takes a value that stands behind this.
 fn names_secret(assigned: &[u8], scanner: &Scanner, scratch: &mut Scratch) -> bool {
     let text = [assigned, PROBE.as_bytes(), b"\"\n"].concat();
-    let chunk = Chunk {
-        bytes: &text,
-        accept: assigned.len()..assigned.len() + PROBE.len(),
-        path: b"",
-        kind: PathKind::default(),
-    };
+    let chunk = Chunk::unnamed(&text, assigned.len()..assigned.len() + PROBE.len());
     scanner.explain(&chunk, scratch).iter().any(|told| {
         let rule = &scanner.rules().rules()[told.found.rule as usize];
         matches!(told.verdict, Verdict::Found | Verdict::Displaced { .. })

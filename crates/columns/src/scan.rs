@@ -13,7 +13,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use domesday_engine::{Chunk, Match, PathKind, Scanner, Scratch};
+use domesday_engine::{Chunk, Match, Scanner, Scratch};
 use domesday_model::TableShape;
 use domesday_model::fingerprint::preview;
 
@@ -276,7 +276,7 @@ impl Cell<'_> {
         text.extend_from_slice(self.value);
         text.extend_from_slice(self.frame.after);
         let start = self.frame.before.len();
-        Chunk { bytes: text, accept: start..start + self.value.len(), path: b"", kind: PathKind::default() }
+        Chunk::unnamed(text, start..start + self.value.len())
     }
 
     /// Adds the matches that a scan reports.

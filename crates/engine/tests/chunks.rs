@@ -3,9 +3,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use domesday_engine::{
-    Chunk, LOOKAHEAD, LOOKBEHIND, Match, PathKind, RuleSet, Scanner, Scratch, Stretch, Traces,
-};
+use domesday_engine::{Chunk, LOOKAHEAD, LOOKBEHIND, Match, RuleSet, Scanner, Scratch, Stretch, Traces};
 use domesday_model::Score;
 use proptest::prelude::*;
 
@@ -22,12 +20,7 @@ fn scan_in_chunks(bytes: &[u8], size: usize, scratch: &mut Scratch) -> Vec<Match
         let from = start.saturating_sub(LOOKBEHIND);
         let to = (end + LOOKAHEAD).min(bytes.len());
         let mut found = Vec::new();
-        let chunk = Chunk {
-            bytes: &bytes[from..to],
-            accept: start - from..end - from,
-            path: b"",
-            kind: PathKind::default(),
-        };
+        let chunk = Chunk::unnamed(&bytes[from..to], start - from..end - from);
         SCANNER.scan(&chunk, scratch, &mut found);
         for found in &mut found {
             found.span = found.span.start + from..found.span.end + from;

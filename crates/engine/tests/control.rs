@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use domesday_engine::{
-    Chunk, LOOKAHEAD, LOOKBEHIND, PathKind, RuleErrors, RuleSet, RuleSource, Scanner, Scratch,
-};
+use domesday_engine::{Chunk, LOOKAHEAD, LOOKBEHIND, RuleErrors, RuleSet, RuleSource, Scanner, Scratch};
 
 /// Two rules for tokens, of which the generic one also sees what stands around, and one of another category.
 const RULES: &str = r#"
@@ -154,10 +152,7 @@ fn the_line_is_the_same_in_every_chunk() {
         let end = (start + 700).min(text.len());
         let from = start.saturating_sub(LOOKBEHIND);
         let bytes = &text.as_bytes()[from..(end + LOOKAHEAD).min(text.len())];
-        chunked.extend(scan(
-            &Chunk { bytes, accept: start - from..end - from, path: b"", kind: PathKind::default() },
-            from,
-        ));
+        chunked.extend(scan(&Chunk::unnamed(bytes, start - from..end - from), from));
     }
     assert_eq!(chunked, whole);
 }

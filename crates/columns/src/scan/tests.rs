@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use domesday_engine::{Chunk, Match, PathKind, RuleSet, Scanner, Scratch};
+use domesday_engine::{Chunk, Match, RuleSet, Scanner, Scratch};
 use domesday_model::{ColumnShape, Score, TableShape};
 use proptest::prelude::*;
 
@@ -63,8 +63,7 @@ fn alone(name: &str, value: &str) -> Vec<Match> {
     let text = [&frame.before, value.as_bytes(), frame.after].concat();
     let start = frame.before.len();
     let mut found = Vec::new();
-    let chunk =
-        Chunk { bytes: &text, accept: start..start + value.len(), path: b"", kind: PathKind::default() };
+    let chunk = Chunk::unnamed(&text, start..start + value.len());
     SCANNER.scan(&chunk, &mut scratch, &mut found);
     for found in &mut found {
         found.span = found.span.start - start..found.span.end.min(start + value.len()) - start;

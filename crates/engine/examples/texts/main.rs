@@ -18,7 +18,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domesday_engine::{Chunk, LOOKAHEAD, LOOKBEHIND, PathKind, RuleSet, Scanner, Scratch};
+use domesday_engine::{Chunk, LOOKAHEAD, LOOKBEHIND, RuleSet, Scanner, Scratch};
 use domesday_model::Score;
 
 use corpus::{File, on_cpu};
@@ -123,8 +123,7 @@ impl Engine {
         for start in (0..text.len()).step_by(CHUNK) {
             let (from, end) = (start.saturating_sub(LOOKBEHIND), (start + CHUNK).min(text.len()));
             let bytes = &text[from..(end + LOOKAHEAD).min(text.len())];
-            let chunk =
-                Chunk { bytes, accept: start - from..end - from, path: b"", kind: PathKind::default() };
+            let chunk = Chunk::unnamed(bytes, start - from..end - from);
             self.scanner.scan(&chunk, &mut self.scratch, &mut matches);
             matches.clear();
         }

@@ -62,6 +62,11 @@ pub struct Chunk<'a> {
 }
 
 impl<'a> Chunk<'a> {
+    /// A piece of a text that has no path.
+    pub fn unnamed(bytes: &'a [u8], accept: Range<usize>) -> Chunk<'a> {
+        Chunk { bytes, accept, path: b"", kind: PathKind::default() }
+    }
+
     /// A whole object at once.
     pub fn whole(bytes: &'a [u8], path: &'a [u8]) -> Chunk<'a> {
         Chunk { bytes, accept: 0..bytes.len(), path, kind: PathKind::of(path) }

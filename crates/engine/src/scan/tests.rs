@@ -295,7 +295,7 @@ fn a_scratch_serves_another_scanner() {
 #[test]
 fn an_accept_range_beyond_the_bytes_is_harmless() {
     let mut out = Vec::new();
-    let chunk = Chunk { bytes: b"tok_kbqdwfg1", accept: 5..900, path: b"", kind: PathKind::default() };
+    let chunk = Chunk::unnamed(b"tok_kbqdwfg1", 5..900);
     scanner(&[TOKEN]).scan(&chunk, &mut Scratch::new(), &mut out);
     assert_eq!(out, []);
 }
