@@ -67,6 +67,8 @@ impl Bench<'_> {
         out.flush()?;
         // Some rules are left out where a name says that it is source code.
         let named = Temporary(folder.join("large.c"));
+        // A run that was cut short has left it.
+        drop(Temporary(named.0.clone()));
         std::fs::hard_link(&file.0, &named.0)?;
         let ripgrep = process::peer("rg");
         let ours = || scan_anew(folder, binary, &file.0, &[]);
