@@ -5,10 +5,9 @@
 mod common;
 
 use std::fs;
-use std::io::Write;
-use std::process::Stdio;
 
 use common::{KEY, KEY_RULE, Place, Ran, contains, text};
+use domesday_testkit::feed;
 
 const CARD: &str = "4539 5787 6362 1486";
 
@@ -187,11 +186,7 @@ fn rules_test_tells_what_each_rule_says_of_a_sample() {
 #[test]
 fn rules_test_reads_standard_input_and_fails_on_what_it_cannot_read() {
     let place = Place::new();
-    let mut command = place.command(["rules", "test", "-"]);
-    let mut child =
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(KEY.as_bytes()).unwrap();
-    let ran: Ran = child.wait_with_output().unwrap().into();
+    let ran: Ran = feed(&mut place.command(["rules", "test", "-"]), KEY.as_bytes()).unwrap().into();
     assert_eq!(ran.exits(0).json()[0]["rule"], KEY_RULE);
     place.run(&["rules", "test", "missing.txt"]).fails_saying(&["cannot read the sample missing.txt"]);
     place.run(&["rules", "test", "tree"]).fails_saying(&["cannot read the sample tree"]);

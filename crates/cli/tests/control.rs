@@ -5,12 +5,12 @@
 mod common;
 
 use std::fs;
-use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use common::book::Book;
 use common::{KEY, KEY_2, KEY_RULE, Place, Ran, contains, run, text};
+use domesday_testkit::feed;
 use serde_json::json;
 
 const BASELINE: &str = "tree/.domesday-baseline.jsonl";
@@ -77,10 +77,8 @@ fn a_configuration_is_found_in_the_tree_or_above_it_in_its_repository() {
     // Of standard input it is that of the folder one stands in.
     place.file("other/.domesday.toml", format!("[select]\nskip = [\"{KEY_RULE}\"]\n"));
     let mut command = place.command(["scan", "-", "--state", "../../state"]);
-    command.current_dir(place.tree().join("other")).stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(KEY.as_bytes()).unwrap();
-    Ran::from(child.wait_with_output().unwrap()).exits(0);
+    command.current_dir(place.tree().join("other"));
+    Ran::from(feed(&mut command, KEY.as_bytes()).unwrap()).exits(0);
     // A scan has one.
     place.run(&["scan", "tree/src", "tree/other", "--state", "state"]).fails_saying(&[
         "different configurations",

@@ -4,11 +4,9 @@
 
 mod common;
 
-use std::io::Write;
-use std::process::Stdio;
-
 use common::archive::{gzip, tar, zip};
 use common::{KEY, KEY_2, KEY_RULE, Place, Ran, bytes_in, contains, run, text};
+use domesday_testkit::feed;
 
 /// Occurrences of a rule in an object that are listed; the rest is counted.
 const OCCURRENCE_CAP: u64 = 1_000;
@@ -146,10 +144,7 @@ fn findings_of_a_past_scan_can_be_filtered() {
 
 fn scan_input(place: &Place, input: &[u8], args: &[&str]) -> Ran {
     let mut command = place.command(["scan", "-", "--state", "state"]);
-    command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    child.stdin.take().unwrap().write_all(input).unwrap();
-    child.wait_with_output().unwrap().into()
+    feed(command.args(args), input).unwrap().into()
 }
 
 fn found_values(ran: &Ran) -> Vec<String> {

@@ -5,6 +5,7 @@
 //! a test that passes without having run.
 #![allow(clippy::unwrap_used, reason = "a test that cannot get its server fails by panicking")]
 
+mod feed;
 pub mod fleet;
 pub mod http;
 mod keeper;
@@ -15,3 +16,5 @@ pub mod proxy;
 pub mod s3;
 pub mod tds;
 pub mod wait;
+
+pub use feed::feed;

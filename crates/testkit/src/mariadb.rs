@@ -6,13 +6,13 @@
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::feed;
 use crate::keeper::Keeper;
 use crate::postgres::{Certificates, give};
 
@@ -143,14 +143,8 @@ impl Server {
         command.arg("--no-defaults").arg(format!("--socket={}/socket", self.keeper.folder().display()));
         command.args(["--user", USER, "--batch", "--skip-column-names", "--default-character-set=utf8mb4"]);
         command.args(["--database", database]);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut client = command.spawn().map_err(|error| format!("mariadb: {error}"))?;
-        let mut input = client.stdin.take().expect("its input is piped");
         // By its input, which may be longer than an argument. It stops reading at the first error.
-        let sql = sql.to_owned();
-        let writer = std::thread::spawn(move || input.write_all(sql.as_bytes()));
-        let output = client.wait_with_output().map_err(|error| format!("mariadb: {error}"))?;
-        let _ = writer.join();
+        let output = feed(&mut command, sql.as_bytes()).map_err(|error| format!("mariadb: {error}"))?;
         if !output.status.success() {
             return Err(format!("mariadb: {}", String::from_utf8_lossy(&output.stderr)));
         }

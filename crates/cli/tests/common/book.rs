@@ -1,10 +1,10 @@
 //! A book that commands work on: the embedded one, or that of a fleet.
 
 use std::ffi::OsStr;
-use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
+use domesday_testkit::feed;
 use domesday_testkit::postgres::Server;
 use serde_json::Value;
 
@@ -56,11 +56,7 @@ impl Book {
 
     /// With something on standard input.
     pub fn run_with(&self, args: &[&str], input: &str) -> Ran {
-        let mut command = self.command(args);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-        child.wait_with_output().unwrap().into()
+        feed(&mut self.command(args), input.as_bytes()).unwrap().into()
     }
 
     /// The answer of a command that succeeds.

@@ -5,9 +5,10 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 use std::sync::OnceLock;
 
+use domesday_testkit::feed;
 use domesday_testkit::postgres::Certificates;
 use domesday_testkit::tds::examples::{every_type, table_of_every_type};
 use domesday_testkit::tds::model::{Database, Schema, Table};
@@ -96,15 +97,13 @@ fn tsql(port: u16, password: &str, database: &str, statement: &str, settings: &s
     let mut command = Command::new("tsql");
     command.args(["-S", "scripted", "-U", USER, "-P", password, "-D", database, "-o", "fh", "-t", "|"]);
     command.env("FREETDSCONF", &conf).env("LC_ALL", "C.UTF-8");
-    let spawned = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-    let mut child = spawned.unwrap_or_else(|error| {
+    // It leaves without reading its input when it cannot log in.
+    let ran = feed(&mut command, format!("{statement}\nGO\nEXIT\n").as_bytes());
+    let Output { stdout, stderr, .. } = ran.unwrap_or_else(|error| {
         panic!(
             "cannot run tsql ({error}): `cargo xtask test` installs it, or install the package `freetds-bin`"
         )
     });
-    let input = format!("{statement}\nGO\nEXIT\n");
-    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-    let Output { stdout, stderr, .. } = child.wait_with_output().unwrap();
     let printed = format!("{}{}", String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
     printed.replace("1> 2> ", "")
 }
