@@ -1,8 +1,8 @@
 //! `cargo xtask test`: everything CI runs, step by step, up to the first failure.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
@@ -17,24 +17,31 @@ const SHORT_RUN_KILLS: u64 = 15;
 const OTHER_SOURCES_KILLS: u64 = 6;
 
 pub fn test() -> Result<()> {
-    let begun = Instant::now();
-    step("format", || command(&["fmt", "--all", "--check"]))?;
-    step("clippy", || {
+    let mut steps = Steps::default();
+    let outcome = all(&mut steps);
+    steps.print();
+    outcome
+}
+
+fn all(steps: &mut Steps) -> Result<()> {
+    steps.run("format", || command(&["fmt", "--all", "--check"]))?;
+    steps.run("clippy", || {
         command(&["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"])
     })?;
     // Also a test of this crate; here it comes first, because it says within a second what is wrong.
-    step("tidy: layers, lengths, licences", tidy::run)?;
-    step("servers", install_servers)?;
-    step("clients", install_clients)?;
-    step("tests", || command(&["test", "--workspace"]))?;
-    step("valgrind", install_valgrind)?;
-    step("instructions", || instructions::run(false))?;
-    step("loom models", loom)?;
-    step("crash run", || {
+    steps.run("tidy: layers, lengths, licences", tidy::run)?;
+    steps.run("advisories", advisories)?;
+    steps.run("servers", install_servers)?;
+    steps.run("clients", install_clients)?;
+    steps.run("tests", || command(&["test", "--workspace"]))?;
+    steps.run("valgrind", install_valgrind)?;
+    steps.run("instructions", || instructions::run(false))?;
+    steps.run("loom models", loom)?;
+    steps.run("crash run", || {
         crash::run(&crash::Options { kills: SHORT_RUN_KILLS, ..crash::Options::default() })
     })?;
     for kind in source::Kind::ALL.iter().copied().filter(|kind| *kind != source::Kind::Files) {
-        step(&format!("crash run of a {} source", kind.name()), || {
+        steps.run(&format!("crash run of a {} source", kind.name()), || {
             crash::run(&crash::Options {
                 kills: OTHER_SOURCES_KILLS,
                 source: kind,
@@ -42,9 +49,54 @@ pub fn test() -> Result<()> {
             })
         })?;
     }
-    step("chaos run", || chaos::run(&chaos::Options::default()))?;
-    println!("\nall steps passed in {} s", begun.elapsed().as_secs());
+    steps.run("chaos run", || chaos::run(&chaos::Options::default()))?;
     Ok(())
+}
+
+/// The steps so far, each with its time.
+#[derive(Default)]
+struct Steps(Vec<(String, Duration)>);
+
+impl Steps {
+    fn run(&mut self, name: &str, run: impl FnOnce() -> Result<()>) -> Result<()> {
+        println!("\n==> {name}");
+        let begun = Instant::now();
+        let outcome = run().with_context(|| format!("step `{name}` failed"));
+        let took = begun.elapsed();
+        let word = if outcome.is_ok() { "passed" } else { "failed" };
+        println!("==> {name}: {word} in {} s", took.as_secs());
+        self.0.push((name.to_owned(), took));
+        outcome
+    }
+
+    /// All steps with their times, and the sum.
+    fn print(&self) {
+        println!();
+        for (name, took) in &self.0 {
+            println!("{:>6} s  {name}", took.as_secs());
+        }
+        println!("{:>6} s  in all", self.0.iter().map(|(_, took)| *took).sum::<Duration>().as_secs());
+    }
+}
+
+/// Where `cargo deny` keeps the advisories it has fetched, below cargo's home.
+const ADVISORIES_FOLDER: &str = "advisory-dbs";
+
+/// Known vulnerabilities of the dependencies, where `cargo deny` and a database of them are at hand. Licences, bans and
+/// sources need neither, and are part of `tidy`.
+fn advisories() -> Result<()> {
+    let deny = Command::new("cargo").args(["deny", "--version"]).output();
+    if !deny.is_ok_and(|ran| ran.status.success()) {
+        println!("not checked: cargo deny is not installed (`cargo install cargo-deny`)");
+        return Ok(());
+    }
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(std::env::home_dir()?.join(".cargo")));
+    if !home.is_some_and(|home| home.join(ADVISORIES_FOLDER).is_dir()) {
+        println!("not checked: there is no database of advisories here (`cargo deny fetch db`)");
+        return Ok(());
+    }
+    command(&["deny", "check", "--disable-fetch", "advisories"])
 }
 
 /// Where Debian puts PostgreSQL's programs, one folder a version.
@@ -106,14 +158,6 @@ fn install_valgrind() -> Result<()> {
     install.args(["install", "--yes", "--quiet", "valgrind"]).env("DEBIAN_FRONTEND", "noninteractive");
     run_command(Command::new("apt-get").args(["update", "--quiet"]))?;
     run_command(&mut install).context("install Valgrind by hand (package `valgrind`), or run this as root")
-}
-
-fn step(name: &str, run: impl FnOnce() -> Result<()>) -> Result<()> {
-    println!("\n==> {name}");
-    let begun = Instant::now();
-    run().with_context(|| format!("step `{name}` failed"))?;
-    println!("==> {name}: passed in {} s", begun.elapsed().as_secs());
-    Ok(())
 }
 
 fn command(arguments: &[&str]) -> Result<()> {
