@@ -13,9 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use domesday_connectors::filesystem::{self, FilesystemConfig};
-use domesday_connectors::git::{self, GitConfig};
-use domesday_connectors::stdin;
+use domesday_connector::Coverage;
 use domesday_model::DatasourceSpec;
 use domesday_model::key::escaped;
 use domesday_store::{Datasource, Occurrence};
@@ -23,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::output::{self, RuleInfo};
-use crate::target;
+use crate::{connectors, target};
 
 /// The name of a baseline that was given none.
 pub const DEFAULT_FILE: &str = ".domesday-baseline.jsonl";
@@ -95,27 +93,14 @@ struct Naming {
 
 impl Naming {
     fn of(source: SourceRef<'_>, anchor: &Path) -> Naming {
-        let (root, only, is_part) = match source.kind {
-            filesystem::KIND => match FilesystemConfig::parse(source.configuration) {
-                Ok(config) => (Some(config.root), config.only, false),
-                Err(_) => (None, None, false),
-            },
-            git::KIND => match GitConfig::parse(source.configuration) {
-                Ok(config) => {
-                    let is_part = !config.refs.is_empty()
-                        || config.since_commit.is_some()
-                        || config.range.is_some()
-                        || config.staged;
-                    (config.path, None, is_part)
-                }
-                Err(_) => (None, None, false),
-            },
-            _ => (None, None, false),
-        };
+        let factory = connectors::known().get(source.kind);
+        let Coverage { root, only, is_part } =
+            factory.map(|factory| factory.coverage(source.configuration)).unwrap_or_default();
+        let description = connectors::known().describe(source.kind);
         // The name of a target that was typed is its kind and its place. Another has a name that people gave it,
         // and a remote one an address, which are the same everywhere.
         let is_typed = source.name.strip_prefix(source.kind).is_some_and(|rest| rest.starts_with(':'));
-        let is_local = source.kind == stdin::KIND || is_typed && root.is_some();
+        let is_local = description.is_standard_input || is_typed && root.is_some();
         let below = root.filter(|_| is_local);
         let below = below.as_deref().and_then(|root| root.strip_prefix(anchor).ok());
         let prefix = match below.map(|path| path.as_os_str().as_bytes()) {
@@ -126,7 +111,7 @@ impl Naming {
             datasource: (!is_local).then(|| source.name.to_owned()),
             only: only.map(|file| format!("{prefix}{file}")),
             prefix,
-            hidden: target::hidden(source.kind),
+            hidden: description.hidden_key_prefix.to_vec(),
             is_part,
         }
     }

@@ -4,14 +4,21 @@
 //! that stage of that verb (`*` is any verb). `DOMESDAY_ABORT_ON=name` ends it with SIGABRT whenever an object
 //! of that name is opened: what a file does that a parser cannot survive.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use domesday_connector::{Connector, ConnectorError, ConnectorFactory, Listing, Surroundings};
+use domesday_connector::address::Address;
+use domesday_connector::fields::Field;
+use domesday_connector::{
+    Configured, Connector, ConnectorError, ConnectorFactory, Coverage, Description, Listing, NamedBy,
+    Recognition, Surroundings, TargetError, TargetFlags,
+};
 use domesday_model::{ObjectKey, ResumePolicy};
 use domesday_scheduler::{DatabaseFile, DatabaseTables, ObjectError, OpenObject};
 use domesday_store::sqlite::{Fault, Stage, WriteHook};
 use rustix::process::{Signal, getpid, kill_process};
+use serde_json::Value;
 
 pub struct Failpoint {
     verb: String,
@@ -66,6 +73,38 @@ impl<F: ConnectorFactory> ConnectorFactory for Aborting<F> {
             Ok(name) => Arc::new(AbortingConnector { connector, name }),
             Err(_) => connector,
         })
+    }
+
+    fn describe(&self) -> Description {
+        self.0.describe()
+    }
+
+    fn fields(&self) -> Vec<Field> {
+        self.0.fields()
+    }
+
+    fn recognises(&self, address: &Address) -> Recognition {
+        self.0.recognises(address)
+    }
+
+    fn configure_address(&self, address: &Address, flags: &TargetFlags) -> Result<Configured, TargetError> {
+        self.0.configure_address(address, flags)
+    }
+
+    fn recognises_path(&self, path: &Path, flags: &TargetFlags) -> Result<Recognition, TargetError> {
+        self.0.recognises_path(path, flags)
+    }
+
+    fn configure_path(&self, path: &Path, flags: &TargetFlags) -> Result<Option<Value>, TargetError> {
+        self.0.configure_path(path, flags)
+    }
+
+    fn display_root(&self, configuration: &Value, named: NamedBy<'_>) -> Vec<u8> {
+        self.0.display_root(configuration, named)
+    }
+
+    fn coverage(&self, configuration: &Value) -> Coverage {
+        self.0.coverage(configuration)
     }
 }
 

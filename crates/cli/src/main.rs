@@ -5,6 +5,7 @@ mod baseline;
 mod book;
 mod commands;
 mod config;
+mod connectors;
 mod definition;
 mod document;
 #[cfg(feature = "failpoints")]

@@ -1,7 +1,6 @@
 //! The identity of a request: what makes two commands the same scan.
 
 use anyhow::Result;
-use domesday_connectors::stdin;
 use domesday_model::{DatasourceSpec, Level, RuleSetHash, ScanOptions};
 
 use crate::state::random_bytes;
@@ -20,8 +19,8 @@ pub fn node_group(key: [u8; 16]) -> String {
     format!("{GROUP_PREFIX}-{:032x}", u128::from_be_bytes(key))
 }
 
-/// What makes two commands the same scan: targets, rules, options and the fingerprint key. Standard input
-/// is never the same.
+/// What makes two commands the same scan: targets, rules, options and the fingerprint key. What cannot
+/// be read again, as standard input, is never the same.
 pub fn key(
     targets: &[Target],
     rules: RuleSetHash,
@@ -31,7 +30,7 @@ pub fn key(
     let mut hasher = blake3::Hasher::new_derive_key("domesday scan request 1");
     let specs: Vec<DatasourceSpec> = targets.iter().map(Target::identity).collect();
     hasher.update(&serde_json::to_vec(&(specs, rules.to_string(), options, fingerprint_key))?);
-    if targets.iter().any(|target| target.spec.kind == stdin::KIND) {
+    if targets.iter().any(|target| !target.is_repeatable()) {
         hasher.update(&random_bytes::<16>());
     }
     let mut key = [0; 16];

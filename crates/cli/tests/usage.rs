@@ -254,7 +254,7 @@ fn help_is_as_written_down() {
         scan, findings, jobs, problems, orchestrator, worker, status, prune,
         catalog, rules, rules list, rules show, rules test, rules check, baseline, baseline create,
         datasource, datasource add, datasource list, datasource show, datasource edit, datasource test,
-        datasource remove,
+        datasource kinds, datasource remove,
         template, template add, template list, template show, template edit, template remove,
         job, job start, job list, job show, job watch, job pause, job resume, job cancel,
         task, task list, task show, task retry,

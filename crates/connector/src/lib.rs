@@ -4,11 +4,14 @@
 //! level deep, and streams the entries in batches; whoever asks decides what to keep. This crate must
 //! not know SQL, nor any concrete connector.
 
+pub mod address;
 mod configuration;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 pub mod credentials;
 mod error;
+mod factory;
+pub mod fields;
 pub mod http;
 mod registry;
 pub mod remote;
@@ -25,6 +28,10 @@ use credentials::{Credential, CredentialError, CredentialManager, CredentialRefe
 
 pub use configuration::parse_configuration;
 pub use error::ConnectorError;
+pub use factory::{
+    Configured, ConnectorFactory, Coverage, Description, Exclude, HistoryFlags, NamedBy, Recognition,
+    TargetError, TargetFlags, WebFlags, path_root,
+};
 pub use registry::Registry;
 pub use trial::{Step, Trial};
 
@@ -164,18 +171,4 @@ impl Surroundings {
         let secret = self.credentials.resolve(reference).await?;
         Ok(method.read(reference, &secret)?)
     }
-}
-
-/// Makes connectors of one kind.
-pub trait ConnectorFactory: Send + Sync {
-    /// The kind, as data sources name it.
-    fn kind(&self) -> &'static str;
-
-    /// A connector for this configuration, or what is wrong with it. Reaches for nothing yet: the source may
-    /// be out of this process's reach.
-    fn create(
-        &self,
-        configuration: &serde_json::Value,
-        surroundings: &Surroundings,
-    ) -> Result<Arc<dyn Connector>, ConnectorError>;
 }

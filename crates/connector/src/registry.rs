@@ -1,20 +1,25 @@
 //! The kinds of data source a process can read.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
-use crate::{Connector, ConnectorError, ConnectorFactory, Surroundings};
+use crate::address::{Address, Scheme};
+use crate::{
+    Connector, ConnectorError, ConnectorFactory, Description, Recognition, Surroundings, TargetError,
+    TargetFlags,
+};
 
 /// Factories by kind. A connector exists once its line is here.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Registry {
-    factories: BTreeMap<&'static str, Box<dyn ConnectorFactory>>,
+    factories: BTreeMap<&'static str, Arc<dyn ConnectorFactory>>,
 }
 
 impl Registry {
     #[must_use]
     pub fn with(mut self, factory: impl ConnectorFactory + 'static) -> Registry {
-        self.factories.insert(factory.kind(), Box::new(factory));
+        self.factories.insert(factory.kind(), Arc::new(factory));
         self
     }
 
@@ -38,10 +43,65 @@ impl Registry {
         self.create(kind, configuration, &Surroundings::default()).map(|_| ())
     }
 
+    pub fn get(&self, kind: &str) -> Option<&dyn ConnectorFactory> {
+        self.factories.get(kind).map(AsRef::as_ref)
+    }
+
+    /// The facts about a kind; those of a kind that is not known are the defaults.
+    pub fn describe(&self, kind: &str) -> Description {
+        self.get(kind).map(ConnectorFactory::describe).unwrap_or_default()
+    }
+
+    /// The factories, in the order of their kinds' names.
+    pub fn factories(&self) -> impl Iterator<Item = &dyn ConnectorFactory> {
+        self.factories.values().map(AsRef::as_ref)
+    }
+
+    /// How addresses begin.
+    pub fn schemes(&self) -> impl Iterator<Item = Scheme> {
+        self.factories().flat_map(|factory| factory.describe().schemes.iter().copied())
+    }
+
+    /// The factory that reads an address: the one of the kind that was asked for, or the surest.
+    pub fn for_address(&self, address: &Address, kind: Option<&str>) -> Option<&dyn ConnectorFactory> {
+        match kind {
+            Some(kind) => {
+                self.get(kind).filter(|factory| factory.describe().schemes.iter().any(Scheme::is_remote))
+            }
+            None => surest(self.factories().map(|factory| (factory.recognises(address), factory))),
+        }
+    }
+
+    /// The factory that reads a path of this machine: the surest. Links are resolved in the path.
+    pub fn for_path(
+        &self,
+        path: &Path,
+        flags: &TargetFlags,
+    ) -> Result<Option<&dyn ConnectorFactory>, TargetError> {
+        let mut candidates = Vec::new();
+        for factory in self.factories() {
+            candidates.push((factory.recognises_path(path, flags)?, factory));
+        }
+        Ok(surest(candidates))
+    }
+
     /// The kinds there are, in the order of their names.
     pub fn kinds(&self) -> impl Iterator<Item = &'static str> {
         self.factories.keys().copied()
     }
+}
+
+/// The first of those that are surest.
+fn surest<'a>(
+    candidates: impl IntoIterator<Item = (Recognition, &'a dyn ConnectorFactory)>,
+) -> Option<&'a dyn ConnectorFactory> {
+    let mut best = (Recognition::No, None);
+    for (recognition, factory) in candidates {
+        if recognition > best.0 {
+            best = (recognition, Some(factory));
+        }
+    }
+    best.1
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use domesday_connector::{Connector, ConnectorError, ConnectorFactory, Listing, Surroundings};
+use domesday_connector::{Connector, ConnectorError, ConnectorFactory, Description, Listing, Surroundings};
 use domesday_model::{ObjectKey, Reason, RecordKind, ResumePolicy, UnitRecord, VersionMarks};
 use domesday_scheduler::{DatabaseFile, DatabaseTables, ObjectError, OpenObject};
 
@@ -40,6 +40,17 @@ impl ConnectorFactory for StdinFactory {
 
     fn create(&self, _: &serde_json::Value, _: &Surroundings) -> Result<Arc<dyn Connector>, ConnectorError> {
         Ok(Arc::new(Stdin(self.clone())))
+    }
+
+    fn describe(&self) -> Description {
+        Description {
+            about: "what is piped in",
+            exclude: None,
+            max_file_size: None,
+            is_standard_input: true,
+            is_repeatable: false,
+            ..Description::default()
+        }
     }
 }
 

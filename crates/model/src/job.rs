@@ -72,29 +72,18 @@ pub struct DatasourceSpec {
     pub credential: Option<String>,
 }
 
-/// Kinds of source that are database servers.
-const SERVER_KINDS: &[&str] = &["postgres", "mysql", "sqlserver"];
-/// Tasks of a database server that run at once across the fleet, unless said otherwise: each holds a connection.
-const SERVER_CONCURRENCY: u32 = 4;
-
 impl DatasourceSpec {
-    /// How many tasks of a source of this kind run at once, where nobody says it.
-    pub fn default_concurrency(kind: &str) -> Option<u32> {
-        SERVER_KINDS.contains(&kind).then_some(SERVER_CONCURRENCY)
-    }
-
-    /// A source that every worker of the group may read, and that needs no secret.
+    /// A source that every worker of the group may read, as many at once as there are, and that needs no secret.
     pub fn new(
         name: impl Into<String>,
         kind: impl Into<String>,
         node_group: impl Into<String>,
         configuration: serde_json::Value,
     ) -> DatasourceSpec {
-        let kind = kind.into();
         DatasourceSpec {
             name: name.into(),
-            concurrency_limit: DatasourceSpec::default_concurrency(&kind),
-            kind,
+            kind: kind.into(),
+            concurrency_limit: None,
             node_group: node_group.into(),
             configuration,
             worker_label: None,

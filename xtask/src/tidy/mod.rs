@@ -2,6 +2,7 @@
 //!
 //! Each check returns every offence it finds, as one line that names the place; none stops at the first.
 
+mod kinds;
 mod layers;
 mod licences;
 mod sources;
@@ -37,6 +38,7 @@ fn check(workspace: &Workspace) -> Result<Vec<String>> {
     let mut offences = documents(&workspace.root);
     offences.extend(layers::check(workspace));
     offences.extend(sources::check(&workspace.root)?);
+    offences.extend(kinds::check(&workspace.root)?);
     offences.extend(licences::check(workspace)?);
     Ok(offences)
 }

@@ -37,7 +37,7 @@ pub fn check(root: &Path) -> Result<Vec<String>> {
 }
 
 /// All files below a folder, in order of their names.
-fn files(folder: &Path) -> Result<Vec<PathBuf>> {
+pub(super) fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     let (mut found, mut waiting) = (Vec::new(), vec![folder.to_owned()]);
     while let Some(folder) = waiting.pop() {
         let entries = fs::read_dir(&folder).with_context(|| format!("cannot list {}", folder.display()))?;
@@ -58,7 +58,7 @@ fn may_have_sql(name: &str) -> bool {
     SQL_FOLDERS.iter().any(|folder| name.starts_with(folder))
 }
 
-fn is_test_file(name: &str) -> bool {
+pub(super) fn is_test_file(name: &str) -> bool {
     name.contains("/tests/") || name.ends_with("/tests.rs")
 }
 

@@ -52,6 +52,17 @@ pub enum DatasourceCommand {
         #[command(flatten)]
         state: StateArgs,
     },
+    /// List the kinds of data source, or the fields of one kind's configuration
+    #[command(after_help = "Examples:\n  \
+        domesday datasource kinds\n  \
+        domesday datasource kinds github      the fields that --set and `configuration` take")]
+    Kinds {
+        /// Show the fields of this kind's configuration
+        kind: Option<String>,
+        /// JSON instead of a table [default when piped]
+        #[arg(long)]
+        json: bool,
+    },
     /// Take a data source out of use; what was found in it stays
     #[command(after_help = "Example:\n  domesday datasource remove shares\n\n\
         Refused while an open job reads it or a template names it.")]

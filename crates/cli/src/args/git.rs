@@ -21,10 +21,3 @@ pub struct GitArgs {
     #[arg(long, help_heading = "Git repositories", conflicts_with_all = ["branch", "since_commit", "range", "staged"])]
     pub worktree: bool,
 }
-
-impl GitArgs {
-    /// Whether only a part of the history is asked for.
-    pub fn selects(&self) -> bool {
-        !self.branch.is_empty() || self.since_commit.is_some() || self.range.is_some() || self.staged
-    }
-}

@@ -63,7 +63,7 @@ fn named(name: &str, kind: &str, configuration: Value, found: &Occurrence) -> (O
 #[test]
 fn a_local_object_has_the_same_name_from_wherever_it_is_scanned() {
     let local = |root: &str, kind: &str, found: &Occurrence| {
-        let field = if kind == git::KIND { "path" } else { "root" };
+        let field = if kind == "git" { "path" } else { "root" };
         named(&format!("{kind}:{root}"), kind, json!({ field: root }), found)
     };
     let here = |path: &str| (None, path.to_owned());

@@ -1,4 +1,6 @@
-//! `domesday datasource add|list|show|edit|test|remove`.
+//! `domesday datasource add|list|show|edit|test|kinds|remove`.
+
+mod kinds;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -30,6 +32,7 @@ pub fn run(args: &DatasourceArgs) -> Result<Exit> {
             DatasourceCommand::Test { name, commands, json, state } => {
                 test(name, commands, *json, state).await
             }
+            DatasourceCommand::Kinds { kind, json } => kinds::run(kind.as_deref(), *json),
             DatasourceCommand::Remove { name, state } => remove(name, state).await,
         }
     })

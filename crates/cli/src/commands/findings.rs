@@ -1,13 +1,11 @@
 //! `domesday findings`: what a scan in the book found.
 
-use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use domesday_connectors::filesystem::{self, FilesystemConfig};
-use domesday_connectors::git::{self, GitConfig};
+use domesday_connector::NamedBy;
 use domesday_model::Level;
 use domesday_store::{Datasource, MasterJob, OccurrenceFilter};
 
@@ -17,8 +15,8 @@ use super::which::find_job;
 use crate::args::FindingsArgs;
 use crate::baseline::{Baseline, SourceRef};
 use crate::book::{self, Access};
-use crate::output::{Source, Sources};
-use crate::{Exit, rules, target};
+use crate::output::Sources;
+use crate::{Exit, connectors, rules};
 
 pub fn run(args: &FindingsArgs) -> Result<Exit> {
     runtime()?.block_on(show(args))
@@ -59,23 +57,10 @@ async fn show(args: &FindingsArgs) -> Result<Exit> {
 
 /// Objects of an earlier scan are shown by their full path: this may be another folder.
 pub fn sources(datasources: &[Datasource]) -> Sources {
-    datasources.iter().map(|source| (source.id, shown(source))).collect()
-}
-
-fn shown(source: &Datasource) -> Source {
-    let text = |field: &str| source.configuration.get(field)?.as_str().map(|text| text.as_bytes().to_vec());
-    let root = match source.kind.as_str() {
-        filesystem::KIND => FilesystemConfig::parse(&source.configuration)
-            .ok()
-            .map(|config| config.root.into_os_string().into_vec()),
-        git::KIND => match GitConfig::parse(&source.configuration) {
-            Ok(GitConfig { path: Some(path), .. }) => Some(path.into_os_string().into_vec()),
-            _ => text("url"),
-        },
-        "s3" | "gcs" | "azure" => text("bucket"),
-        _ => None,
+    let shown = |source: &Datasource| {
+        connectors::display(&source.name, &source.kind, &source.configuration, NamedBy::Configuration)
     };
-    Source { name: source.name.clone(), root: root.unwrap_or_default(), hidden: target::hidden(&source.kind) }
+    datasources.iter().map(|source| (source.id, shown(source))).collect()
 }
 
 fn elapsed(job: &MasterJob) -> Duration {

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use domesday_connector::credentials::{CommandOutput, CredentialManager, RunSecrets};
 use domesday_connector::{Connector, Registry, Surroundings};
-use domesday_connectors::stdin::{self, StdinFactory};
 use domesday_control::{Local, LocalConfig, Progress, RuleCache, StopSignal, WorkerParts, run_local};
 use domesday_engine::{RuleSet, Scanner};
 use domesday_model::{
@@ -29,7 +28,7 @@ use crate::config::Config;
 use crate::output::{self, ClassFilter, RuleInfo, Sources};
 use crate::state::{self, random_bytes};
 use crate::target::{self, Target, Targets};
-use crate::{Exit, definition, fingerprint, request, rules, say, signals};
+use crate::{Exit, connectors, fingerprint, request, rules, say, signals};
 
 /// How often progress is shown.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
@@ -98,7 +97,7 @@ pub fn run(args: &ScanArgs) -> Result<Exit> {
         core,
         threads: config.threads,
         surroundings: Surroundings { own_state: Some(folder), credentials, credential: None },
-        stdin: if args.show_values { StdinFactory::keeping() } else { StdinFactory::default() },
+        registry: connectors::of_scan(args.show_values),
         begun,
     };
     let exit = runtime.block_on(scan.run());
@@ -172,11 +171,6 @@ fn credentials(args: &ScanArgs, secrets: RunSecrets) -> Result<CredentialManager
     Ok(CredentialManager::default().with(secrets).with(commands))
 }
 
-/// What a fleet reads, and the standard input of this process.
-fn registry(stdin: &StdinFactory) -> Registry {
-    definition::datasource::registry().with(stdin.clone())
-}
-
 struct Scan<'a> {
     args: &'a ScanArgs,
     targets: Vec<Target>,
@@ -194,7 +188,7 @@ struct Scan<'a> {
     threads: usize,
     surroundings: Surroundings,
     /// Shared by the scan and by what reads it again for its values.
-    stdin: StdinFactory,
+    registry: Registry,
     begun: Instant,
 }
 
@@ -202,7 +196,7 @@ impl Scan<'_> {
     async fn run(&self) -> Result<Exit> {
         let (signal, stop) = StopSignal::new();
         signals::listen(signal).context("cannot listen for signals")?;
-        let registry = registry(&self.stdin);
+        let registry = self.registry.clone();
         // What is wrong with a setting is the user's to know now, not the fate of a task.
         for Target { spec, .. } in &self.targets {
             let surroundings = self.surroundings.for_source(spec.credential.as_deref())?;
@@ -346,7 +340,7 @@ impl Scan<'_> {
     /// Standard input may stay silent for ever, and cannot be read again: without it there is nothing
     /// to wait for and nothing to go on with.
     fn say_stopping(&self) {
-        if self.targets.iter().any(|target| target.spec.kind == stdin::KIND) {
+        if self.targets.iter().any(|target| !target.is_repeatable()) {
             say(format_args!("stopped"));
             std::process::exit(Exit::Incomplete as i32);
         }
@@ -392,14 +386,13 @@ impl Scan<'_> {
 
     /// What reads each data source.
     fn connectors(&self, datasources: &[Datasource]) -> Result<HashMap<DatasourceId, Arc<dyn Connector>>> {
-        let registry = registry(&self.stdin);
         let mut connectors = HashMap::new();
         for source in datasources {
             let Some(target) = self.targets.iter().find(|target| target.spec.name == source.name) else {
                 continue;
             };
             let surroundings = self.surroundings.for_source(target.spec.credential.as_deref())?;
-            let connector = registry.create(&source.kind, &source.configuration, &surroundings)?;
+            let connector = self.registry.create(&source.kind, &source.configuration, &surroundings)?;
             connectors.insert(source.id, connector);
         }
         Ok(connectors)

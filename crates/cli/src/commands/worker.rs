@@ -10,8 +10,7 @@ use domesday_scheduler::{CoreConfig, ScanCore};
 
 use super::fleet::{self, Beginning};
 use crate::args::fleet::WorkerArgs;
-use crate::definition::datasource::registry;
-use crate::{Exit, fingerprint};
+use crate::{Exit, connectors, fingerprint};
 
 /// Threads of the runtime: results are written while others are claimed.
 const RUNTIME_THREADS: usize = 2;
@@ -59,7 +58,7 @@ async fn serve(args: &WorkerArgs) -> Result<Exit> {
         is_patient: true,
     };
     let parts = WorkerParts {
-        registry: registry(),
+        registry: connectors::of_fleet(),
         surroundings,
         core: Arc::new(ScanCore::new(core, key).context("cannot start the scan threads")?),
         rules: RuleCache::default(),

@@ -5,41 +5,16 @@ use std::sync::Arc;
 use anyhow::{Context, Result, anyhow, bail};
 use domesday_connector::credentials::{CredentialReference, reference_forms};
 use domesday_connector::{Connector, ConnectorError, Registry, Surroundings, Trial};
-use domesday_connectors::databases::sqlite::SqliteFactory;
-use domesday_connectors::databases::{mysql, postgres, sqlserver};
-use domesday_connectors::filesystem::FilesystemFactory;
-use domesday_connectors::git::GitFactory;
-use domesday_connectors::github::GithubFactory;
-use domesday_connectors::objects::{Kind, ObjectsFactory};
-use domesday_connectors::url::UrlFactory;
 use domesday_model::DatasourceSpec;
 use serde_json::{Value, json};
 
 use super::check_name;
 use crate::args::{DatasourceEdit, DatasourceFields};
+use crate::connectors;
 use crate::document::{self, Fields, unknown_field};
 
 /// What `show` adds to a definition.
 const ADDED_BY_SHOW: &[&str] = &["created_at", "updated_at"];
-
-/// The kinds of data source a fleet reads: one line each. Standard input is nobody else's.
-pub fn registry() -> Registry {
-    let registry = Registry::default()
-        .with(GitFactory)
-        .with(GithubFactory::over(GitFactory))
-        .with(ObjectsFactory(Kind::S3))
-        .with(ObjectsFactory(Kind::Gcs))
-        .with(ObjectsFactory(Kind::Azure))
-        .with(postgres::FACTORY)
-        .with(mysql::FACTORY)
-        .with(sqlserver::FACTORY)
-        .with(SqliteFactory)
-        .with(UrlFactory);
-    #[cfg(feature = "failpoints")]
-    return registry.with(crate::failpoints::Aborting(FilesystemFactory));
-    #[cfg(not(feature = "failpoints"))]
-    registry.with(FilesystemFactory)
-}
 
 /// From a document. `name` is what the command line says it is called, if it does.
 pub fn from_value(value: Value, name: Option<&str>) -> Result<DatasourceSpec> {
@@ -59,7 +34,7 @@ pub fn from_value(value: Value, name: Option<&str>) -> Result<DatasourceSpec> {
     fields.leave_out(ADDED_BY_SHOW);
     let kind = fields.needed_text("kind")?;
     let limit = fields.take("concurrency_limit", "a number of tasks, from 1")?;
-    let default = DatasourceSpec::default_concurrency(&kind).filter(|_| !is_unlimited);
+    let default = connectors::known().describe(&kind).default_concurrency.filter(|_| !is_unlimited);
     let spec = DatasourceSpec {
         name,
         kind,
@@ -79,7 +54,9 @@ pub fn from_flags(name: &str, flags: &DatasourceFields) -> Result<DatasourceSpec
     };
     let kind = needed(&flags.kind, "kind", "--kind")?;
     let node_group = needed(&flags.node_group, "node_group", "--node-group")?;
-    let empty = DatasourceSpec::new(name, kind, node_group, json!({}));
+    let concurrency_limit = connectors::known().describe(&kind).default_concurrency;
+    let empty =
+        DatasourceSpec { concurrency_limit, ..DatasourceSpec::new(name, kind, node_group, json!({})) };
     with_flags(empty, flags)
 }
 
@@ -125,7 +102,7 @@ pub fn check(spec: &DatasourceSpec) -> Result<()> {
         CredentialReference::defined(credential).with_context(|| format!("{what}: credential"))?;
     }
     let surroundings = Surroundings::default().for_source(spec.credential.as_deref())?;
-    connector(&registry(), spec, &surroundings).map(drop).with_context(|| what)
+    connector(&connectors::of_fleet(), spec, &surroundings).map(drop).with_context(|| what)
 }
 
 /// A connector for a data source. Reaches for nothing yet.
@@ -176,7 +153,7 @@ fn by_field(error: &ConnectorError) -> String {
 /// Tries to read a data source from here, as a worker would.
 pub async fn try_out(spec: &DatasourceSpec, surroundings: &Surroundings) -> Result<Trial> {
     let surroundings = surroundings.for_source(spec.credential.as_deref())?;
-    let connector = connector(&registry(), spec, &surroundings)?;
+    let connector = connector(&connectors::of_fleet(), spec, &surroundings)?;
     // A method that there is not is the connector's to complain about, and it did not.
     let method = spec
         .configuration
@@ -264,7 +241,15 @@ mod tests {
         assert_eq!(from_value(value.clone(), None).unwrap().concurrency_limit, Some(9));
         value["concurrency_limit"] = Value::Null;
         assert_eq!(from_value(value, None).unwrap().concurrency_limit, None);
-        assert_eq!(DatasourceSpec::new("a", "mysql", "eu", json!({})).concurrency_limit, Some(4));
-        assert_eq!(DatasourceSpec::new("a", "filesystem", "eu", json!({})).concurrency_limit, None);
+        let by_flags = |kind: &str| {
+            let flags = DatasourceFields {
+                kind: Some(kind.to_owned()),
+                node_group: Some("eu".to_owned()),
+                ..DatasourceFields::default()
+            };
+            from_flags("a", &flags).unwrap().concurrency_limit
+        };
+        assert_eq!(by_flags("mysql"), Some(4));
+        assert_eq!(by_flags("filesystem"), None);
     }
 }

@@ -2,6 +2,7 @@
 //! manual.
 
 use domesday_connector::credentials::Method;
+use domesday_connector::fields::FieldType;
 use domesday_connector::{ConnectorError, parse_configuration};
 use serde::{Deserialize, Serialize};
 
@@ -22,67 +23,69 @@ const TIMEOUT_SECONDS_MAX: u64 = 86_400;
 /// Who sessions say they are, unless set otherwise.
 const APPLICATION_NAME: &str = "domesday";
 
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct DatabaseConfig {
-    /// The server's name or address.
-    pub host: String,
-    /// Without it the kind's usual one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub port: Option<u16>,
-    /// Who connects. Without it the credential says so.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub user: Option<String>,
-    /// How to authenticate: `database` with the data source's credential, or `unauthenticated`. Without it: the
-    /// credential if there is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub authentication: Option<Method>,
-    /// Where a discovery begins. Without it the server's own default.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub database: Option<String>,
-    /// The databases of a targeted scan; none means a discovery of all that the server has.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub databases: Vec<String>,
-    /// Patterns of what to scan, such as `shop`, `shop.public` or `*.*.customer*`; none means everything.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub include: Vec<String>,
-    /// Patterns of what to leave out, of the same form.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub exclude: Vec<String>,
-    /// Also the server's own databases and schemas.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub system: bool,
-    /// `sample` reads some rows of each table, spread over it; `full` reads all.
-    pub mode: Mode,
-    /// Rows to read of each table in mode `sample`.
-    pub sample_rows: u64,
-    /// Another seed gives another sample.
-    pub seed: u64,
-    /// Rows of one range in mode `full`, for tables with a primary key: ranges are read by several workers.
-    pub part_rows: u64,
-    /// How long the server may work on one statement, or give no rows.
-    pub statement_timeout_seconds: u64,
-    /// How long a statement may wait for a lock of somebody else's.
-    pub lock_timeout_seconds: u64,
-    /// Rows to read in a second, at most, per worker.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rows_per_second: Option<u64>,
-    /// Bytes to read in a second, at most, per worker.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub bytes_per_second: Option<u64>,
-    /// Whether the connection is encrypted, and how much of the server's certificate is checked.
-    pub tls: TlsMode,
-    /// The authorities that may have signed the server's certificate, in PEM. Without it the system's.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ca_file: Option<String>,
-    /// A certificate that says who connects, in PEM, where the server asks for one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cert_file: Option<String>,
-    /// The private key of `cert_file`, in PEM.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub key_file: Option<String>,
-    /// What sessions are called in the server's own lists.
-    pub application_name: String,
+domesday_connector::configuration! {
+    #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct DatabaseConfig {
+        /// The server's name or address.
+        pub host: String,
+        /// Without it the kind's usual one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub port: Option<u16>,
+        /// Who connects. Without it the credential says so.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub user: Option<String>,
+        /// How to authenticate: `database` with the data source's credential, or `unauthenticated`. Without it: the
+        /// credential if there is one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub authentication: Option<Method>,
+        /// Where a discovery begins. Without it the server's own default.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub database: Option<String>,
+        /// The databases of a targeted scan; none means a discovery of all that the server has.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        pub databases: Vec<String>,
+        /// Patterns of what to scan, such as `shop`, `shop.public` or `*.*.customer*`; none means everything.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        pub include: Vec<String>,
+        /// Patterns of what to leave out, of the same form.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        pub exclude: Vec<String>,
+        /// Also the server's own databases and schemas.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        pub system: bool,
+        /// `sample` reads some rows of each table, spread over it; `full` reads all.
+        pub mode: Mode,
+        /// Rows to read of each table in mode `sample`.
+        pub sample_rows: u64,
+        /// Another seed gives another sample.
+        pub seed: u64,
+        /// Rows of one range in mode `full`, for tables with a primary key: ranges are read by several workers.
+        pub part_rows: u64,
+        /// How long the server may work on one statement, or give no rows.
+        pub statement_timeout_seconds: u64,
+        /// How long a statement may wait for a lock of somebody else's.
+        pub lock_timeout_seconds: u64,
+        /// Rows to read in a second, at most, per worker.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub rows_per_second: Option<u64>,
+        /// Bytes to read in a second, at most, per worker.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub bytes_per_second: Option<u64>,
+        /// Whether the connection is encrypted, and how much of the server's certificate is checked.
+        pub tls: TlsMode,
+        /// The authorities that may have signed the server's certificate, in PEM. Without it the system's.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub ca_file: Option<String>,
+        /// A certificate that says who connects, in PEM, where the server asks for one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub cert_file: Option<String>,
+        /// The private key of `cert_file`, in PEM.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub key_file: Option<String>,
+        /// What sessions are called in the server's own lists.
+        pub application_name: String,
+    }
 }
 
 /// How much of a table is read.
@@ -109,6 +112,18 @@ pub enum TlsMode {
     VerifyCa,
     /// And for this host.
     VerifyFull,
+}
+
+impl FieldType for Mode {
+    fn type_name() -> String {
+        "`sample` or `full`".to_owned()
+    }
+}
+
+impl FieldType for TlsMode {
+    fn type_name() -> String {
+        "`disable`, `prefer`, `require`, `verify-ca` or `verify-full`".to_owned()
+    }
 }
 
 impl Default for DatabaseConfig {

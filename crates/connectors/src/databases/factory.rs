@@ -2,8 +2,16 @@
 
 use std::sync::Arc;
 
-use domesday_connector::{Connector, ConnectorError, ConnectorFactory, Surroundings};
+use domesday_connector::address::{Address, Scheme};
+use domesday_connector::credentials::Method;
+use domesday_connector::fields::{self, Field};
+use domesday_connector::{
+    Configured, Connector, ConnectorError, ConnectorFactory, Description, Exclude, NamedBy, Surroundings,
+    TargetError, TargetFlags,
+};
+use serde_json::Value;
 
+use super::address::parse_address;
 use super::config::DatabaseConfig;
 use super::connector::DatabaseConnector;
 use super::dialect::Dialect;
@@ -11,15 +19,25 @@ use super::dialect::Dialect;
 /// What speaks to the servers of a data source.
 type MakeDialect = fn(DatabaseConfig, Surroundings) -> Arc<dyn Dialect>;
 
+/// Tasks of a server that run at once across the fleet, unless said otherwise: each holds a connection.
+const SERVER_CONCURRENCY: u32 = 4;
+
 /// Makes connectors to one kind of server.
 pub struct ServerFactory {
     kind: &'static str,
+    about: &'static str,
+    schemes: &'static [Scheme],
     dialect: MakeDialect,
 }
 
 impl ServerFactory {
-    pub(super) const fn new(kind: &'static str, dialect: MakeDialect) -> ServerFactory {
-        ServerFactory { kind, dialect }
+    pub(super) const fn new(
+        kind: &'static str,
+        about: &'static str,
+        schemes: &'static [Scheme],
+        dialect: MakeDialect,
+    ) -> ServerFactory {
+        ServerFactory { kind, about, schemes, dialect }
     }
 }
 
@@ -36,5 +54,35 @@ impl ConnectorFactory for ServerFactory {
         let config = DatabaseConfig::parse(self.kind, configuration)?;
         let dialect = (self.dialect)(config.clone(), surroundings.clone());
         Ok(Arc::new(DatabaseConnector::new(dialect, config)))
+    }
+
+    fn describe(&self) -> Description {
+        Description {
+            about: self.about,
+            schemes: self.schemes,
+            password: Method::Database,
+            default_concurrency: Some(SERVER_CONCURRENCY),
+            exclude: Some(Exclude::Names("exclude")),
+            max_file_size: None,
+            ..Description::default()
+        }
+    }
+
+    fn fields(&self) -> Vec<Field> {
+        fields::fields(&DatabaseConfig::default())
+    }
+
+    fn configure_address(&self, address: &Address, _: &TargetFlags) -> Result<Configured, TargetError> {
+        let parsed = parse_address(&address.text);
+        let configuration = parsed.map_err(|error| TargetError::new(error.to_string()))?;
+        Ok(Configured { kind: self.kind, configuration })
+    }
+
+    /// Keys begin with the database.
+    fn display_root(&self, _: &Value, named: NamedBy<'_>) -> Vec<u8> {
+        match named {
+            NamedBy::Address(address) => address.server().as_bytes().to_vec(),
+            NamedBy::Path(_) | NamedBy::Configuration => Vec::new(),
+        }
     }
 }

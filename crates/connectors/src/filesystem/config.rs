@@ -11,24 +11,26 @@ use serde::{Deserialize, Serialize};
 /// The kind, as data sources name it.
 pub const KIND: &str = "filesystem";
 
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct FilesystemConfig {
-    /// The absolute path of the folder to scan.
-    #[serde(with = "path_bytes")]
-    pub root: PathBuf,
-    /// Scan only this file of the folder.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub only: Option<ObjectKey>,
-    /// Patterns of what to leave out, with the syntax and meaning of `.gitignore` lines.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub exclude: Vec<String>,
-    /// Leave out files larger than this, in bytes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_file_size: Option<u64>,
-    /// Follow symbolic links. Links back to a folder above them are left out.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub follow_symlinks: bool,
+domesday_connector::configuration! {
+    #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct FilesystemConfig {
+        /// The absolute path of the folder to scan.
+        #[serde(with = "path_bytes")]
+        pub root: PathBuf,
+        /// Scan only this file of the folder.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub only: Option<ObjectKey>,
+        /// Patterns of what to leave out, with the syntax and meaning of `.gitignore` lines.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub exclude: Vec<String>,
+        /// Leave out files larger than this, in bytes.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub max_file_size: Option<u64>,
+        /// Follow symbolic links. Links back to a folder above them are left out.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        pub follow_symlinks: bool,
+    }
 }
 
 impl FilesystemConfig {

@@ -12,14 +12,19 @@ mod open;
 #[cfg(test)]
 mod tests;
 
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use domesday_connector::fields::{self, Field};
 use domesday_connector::{
-    Connector, ConnectorError, ConnectorFactory, Listing, ReadAhead, Request, Surroundings,
+    Connector, ConnectorError, ConnectorFactory, Coverage, Description, Listing, NamedBy, ReadAhead,
+    Recognition, Request, Surroundings, TargetError, TargetFlags, path_root,
 };
 use domesday_model::{ObjectKey, Reason, ResumePolicy};
 use domesday_scheduler::{DatabaseFile, DatabaseTables, ObjectError, OpenObject};
+use serde_json::Value;
 
 use crate::databases::sqlite;
 use crate::regular_file::RegularFile;
@@ -50,6 +55,59 @@ impl ConnectorFactory for FilesystemFactory {
         let ignores = Ignores::new(&config)?;
         let own_state = surroundings.own_state.as_deref().and_then(open::identity);
         Ok(Arc::new(Filesystem(Arc::new(Tree { root: Root::new(&config), ignores, own_state, config }))))
+    }
+
+    fn describe(&self) -> Description {
+        Description { about: "a tree of files, or one file", ..Description::default() }
+    }
+
+    fn fields(&self) -> Vec<Field> {
+        fields::fields(&FilesystemConfig::new(PathBuf::from("/")))
+    }
+
+    /// Any path that no other kind knows better.
+    fn recognises_path(&self, _: &Path, _: &TargetFlags) -> Result<Recognition, TargetError> {
+        Ok(Recognition::Possible)
+    }
+
+    fn configure_path(&self, path: &Path, flags: &TargetFlags) -> Result<Option<Value>, TargetError> {
+        let metadata = path.metadata().map_err(|error| TargetError::new(error.to_string()))?;
+        let (root, only) = match (path.parent(), path.file_name()) {
+            _ if metadata.is_dir() => (path, None),
+            (Some(folder), Some(name)) if metadata.is_file() => {
+                (folder, Some(ObjectKey::new(name.as_bytes())))
+            }
+            _ => {
+                return Err(TargetError::new("it is neither a folder nor a file; pipe it in with `-`"));
+            }
+        };
+        let config = FilesystemConfig {
+            only,
+            follow_symlinks: flags.follow_symlinks,
+            exclude: if flags.history.worktree { vec![".git".to_owned()] } else { Vec::new() },
+            ..FilesystemConfig::new(root.to_owned())
+        };
+        serde_json::to_value(config).map(Some).map_err(|error| TargetError::new(error.to_string()))
+    }
+
+    fn display_root(&self, configuration: &Value, named: NamedBy<'_>) -> Vec<u8> {
+        let config = FilesystemConfig::parse(configuration).ok();
+        match (named, config) {
+            // Keys are relative to the folder of the one file.
+            (NamedBy::Path(typed), Some(config)) if config.only.is_some() => {
+                typed.parent().map(path_root).unwrap_or_default()
+            }
+            (NamedBy::Path(typed), _) => path_root(typed),
+            (_, Some(config)) => config.root.into_os_string().into_vec(),
+            (_, None) => Vec::new(),
+        }
+    }
+
+    fn coverage(&self, configuration: &Value) -> Coverage {
+        match FilesystemConfig::parse(configuration) {
+            Ok(config) => Coverage { root: Some(config.root), only: config.only, is_part: false },
+            Err(_) => Coverage::default(),
+        }
     }
 }
 

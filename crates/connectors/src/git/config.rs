@@ -11,49 +11,51 @@ use super::remote::RemoteUrl;
 /// The kind, as data sources name it.
 pub const KIND: &str = "git";
 
-/// What to scan of a repository. Without any selection it is everything its object database has: the
-/// history of all references, and what no reference leads to any more.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct GitConfig {
-    /// The absolute path of the repository: a folder with `.git`, a bare one, a worktree or a submodule.
-    #[serde(skip_serializing_if = "Option::is_none", with = "path_bytes")]
-    pub path: Option<PathBuf>,
-    /// The address of a remote repository, in place of `path`: `https`, `ssh`, `git`, `file` or
-    /// `user@host:path`, without a password.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub url: Option<String>,
-    /// How the remote is told who asks: `github` (a token in the place of a password, as most hosts take it),
-    /// `bearer` (a token in a header), `basic` or `ssh_key`. Left out, a credential is a token for `https`
-    /// and a key for `ssh`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub authentication: Option<Method>,
-    /// Scan only what these branches, tags or commits lead to.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub refs: Vec<String>,
-    /// Scan only what came after this commit; on all references, or on `refs`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub since_commit: Option<String>,
-    /// Scan only what `b` of `a..b` leads to and `a` does not.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub range: Option<String>,
-    /// Scan only what is staged and not in `HEAD`.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub staged: bool,
-    /// Beside the history, scan the files of the working tree that differ from what is staged, or that git
-    /// does not track, ignored ones too. A bare repository has none.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub uncommitted: bool,
-    /// Scan only files whose path matches one of these, with the syntax of `.gitignore` lines. A file
-    /// counts by every path it ever had; messages have none, and are scanned.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub paths: Vec<String>,
-    /// Leave out files all of whose paths match one of these, with the syntax of `.gitignore` lines.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub exclude: Vec<String>,
-    /// Leave out files larger than this, in bytes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_file_size: Option<u64>,
+domesday_connector::configuration! {
+    /// What to scan of a repository. Without any selection it is everything its object database has: the
+    /// history of all references, and what no reference leads to any more.
+    #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct GitConfig {
+        /// The absolute path of the repository: a folder with `.git`, a bare one, a worktree or a submodule.
+        #[serde(skip_serializing_if = "Option::is_none", with = "path_bytes")]
+        pub path: Option<PathBuf>,
+        /// The address of a remote repository, in place of `path`: `https`, `ssh`, `git`, `file` or
+        /// `user@host:path`, without a password.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub url: Option<String>,
+        /// How the remote is told who asks: `github` (a token in the place of a password, as most hosts take it),
+        /// `bearer` (a token in a header), `basic` or `ssh_key`. Left out, a credential is a token for `https`
+        /// and a key for `ssh`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub authentication: Option<Method>,
+        /// Scan only what these branches, tags or commits lead to.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        pub refs: Vec<String>,
+        /// Scan only what came after this commit; on all references, or on `refs`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub since_commit: Option<String>,
+        /// Scan only what `b` of `a..b` leads to and `a` does not.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub range: Option<String>,
+        /// Scan only what is staged and not in `HEAD`.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        pub staged: bool,
+        /// Beside the history, scan the files of the working tree that differ from what is staged, or that git
+        /// does not track, ignored ones too. A bare repository has none.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        pub uncommitted: bool,
+        /// Scan only files whose path matches one of these, with the syntax of `.gitignore` lines. A file
+        /// counts by every path it ever had; messages have none, and are scanned.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        pub paths: Vec<String>,
+        /// Leave out files all of whose paths match one of these, with the syntax of `.gitignore` lines.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        pub exclude: Vec<String>,
+        /// Leave out files larger than this, in bytes.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub max_file_size: Option<u64>,
+    }
 }
 
 /// What of the history is asked for.

@@ -12,6 +12,7 @@
 mod conditions;
 mod config;
 mod error;
+mod factory;
 mod files;
 mod forest;
 mod id;
@@ -35,7 +36,7 @@ use std::io::Cursor;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use domesday_connector::{Connector, ConnectorError, ConnectorFactory, Listing, Request, Surroundings};
+use domesday_connector::{Connector, ConnectorError, Listing, Request, Surroundings};
 use domesday_model::{ObjectKey, Origin, Reason, ResumePolicy};
 use domesday_scheduler::{DatabaseFile, DatabaseTables, Kin, ObjectError, OpenObject, PathKind};
 
@@ -43,28 +44,12 @@ use crate::databases::sqlite;
 
 pub use config::{GitConfig, KIND};
 pub use error::GitError;
+pub use factory::GitFactory;
 pub use id::ObjectId;
 pub use repository::{Shape, discover};
 use source::Source;
 use store::{Bytes, Decoded, Opened, Scannable};
 pub use worktree::WORKTREE;
-
-/// Makes connectors of kind `git`.
-pub struct GitFactory;
-
-impl ConnectorFactory for GitFactory {
-    fn kind(&self) -> &'static str {
-        KIND
-    }
-
-    fn create(
-        &self,
-        configuration: &serde_json::Value,
-        surroundings: &Surroundings,
-    ) -> Result<Arc<dyn Connector>, ConnectorError> {
-        Ok(Arc::new(Git::new(GitConfig::parse(configuration)?, surroundings)?))
-    }
-}
 
 /// One repository, with what is scanned of it.
 pub struct Git(Arc<Source>);

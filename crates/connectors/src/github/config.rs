@@ -1,6 +1,7 @@
 //! The configuration of a `github` data source. Its fields' comments are their manual.
 
 use domesday_connector::credentials::Method;
+use domesday_connector::fields::FieldType;
 use domesday_connector::{ConnectorError, parse_configuration};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use reqwest::Url;
@@ -16,56 +17,58 @@ pub const BASE_URL: &str = "https://api.github.com";
 /// Repositories that can be named one by one.
 const REPOSITORIES_MAX: usize = 10_000;
 
-/// Which repositories to scan, each with its whole history, and what of each. Exactly one of `organisation`,
-/// `user`, `owner` and `repositories` says where they are.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct GithubConfig {
-    /// The repositories of this organisation that the credential may see.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub organisation: Option<String>,
-    /// The repositories that belong to this user; private ones only if the credential is that user's.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub user: Option<String>,
-    /// An organisation or a user, whichever has this name.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub owner: Option<String>,
-    /// These repositories, as `owner/name`. They are scanned even if they are archived, forked or private,
-    /// unless `archived`, `forks` or `private` says otherwise.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub repositories: Vec<String>,
-    /// The address of the API of GitHub Enterprise, such as `https://ghe.example.com/api/v3`. Without it, the
-    /// public one. Repositories are cloned from the same host, without a leading `api.`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub base_url: Option<String>,
-    /// Archived repositories: `include`, `exclude` or `only`. Included unless said otherwise.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub archived: Option<Choice>,
-    /// Forks of other repositories: `include`, `exclude` or `only`. Excluded unless said otherwise.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub forks: Option<Choice>,
-    /// Private and internal repositories: `include`, `exclude` or `only`. Included unless said otherwise.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub private: Option<Choice>,
-    /// Leave out repositories whose name matches one of these, with `*`, `?` and `[…]`; a pattern with `/` is
-    /// for `owner/name`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub exclude: Vec<String>,
-    /// How to authenticate: `github` or `bearer` for a token, `basic`, or `unauthenticated`. A data source
-    /// with a credential uses `github` unless said otherwise.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub authentication: Option<Method>,
-    /// Of each repository, scan only files whose path matches one of these, with the syntax of `.gitignore`
-    /// lines.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub paths: Vec<String>,
-    /// Of each repository, leave out files all of whose paths match one of these, with the syntax of
-    /// `.gitignore` lines.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub exclude_paths: Vec<String>,
-    /// Leave out files larger than this, in bytes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_file_size: Option<u64>,
+domesday_connector::configuration! {
+    /// Which repositories to scan, each with its whole history, and what of each. Exactly one of `organisation`,
+    /// `user`, `owner` and `repositories` says where they are.
+    #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct GithubConfig {
+        /// The repositories of this organisation that the credential may see.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub organisation: Option<String>,
+        /// The repositories that belong to this user; private ones only if the credential is that user's.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub user: Option<String>,
+        /// An organisation or a user, whichever has this name.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub owner: Option<String>,
+        /// These repositories, as `owner/name`. They are scanned even if they are archived, forked or private,
+        /// unless `archived`, `forks` or `private` says otherwise.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        pub repositories: Vec<String>,
+        /// The address of the API of GitHub Enterprise, such as `https://ghe.example.com/api/v3`. Without it, the
+        /// public one. Repositories are cloned from the same host, without a leading `api.`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub base_url: Option<String>,
+        /// Archived repositories: `include`, `exclude` or `only`. Included unless said otherwise.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub archived: Option<Choice>,
+        /// Forks of other repositories: `include`, `exclude` or `only`. Excluded unless said otherwise.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub forks: Option<Choice>,
+        /// Private and internal repositories: `include`, `exclude` or `only`. Included unless said otherwise.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub private: Option<Choice>,
+        /// Leave out repositories whose name matches one of these, with `*`, `?` and `[…]`; a pattern with `/` is
+        /// for `owner/name`.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        pub exclude: Vec<String>,
+        /// How to authenticate: `github` or `bearer` for a token, `basic`, or `unauthenticated`. A data source
+        /// with a credential uses `github` unless said otherwise.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub authentication: Option<Method>,
+        /// Of each repository, scan only files whose path matches one of these, with the syntax of `.gitignore`
+        /// lines.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        pub paths: Vec<String>,
+        /// Of each repository, leave out files all of whose paths match one of these, with the syntax of
+        /// `.gitignore` lines.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        pub exclude_paths: Vec<String>,
+        /// Leave out files larger than this, in bytes.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub max_file_size: Option<u64>,
+    }
 }
 
 /// What to do with repositories of some sort.
@@ -75,6 +78,12 @@ pub enum Choice {
     Include,
     Exclude,
     Only,
+}
+
+impl FieldType for Choice {
+    fn type_name() -> String {
+        "`include`, `exclude` or `only`".to_owned()
+    }
 }
 
 impl Choice {

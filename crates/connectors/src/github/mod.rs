@@ -22,8 +22,13 @@ mod tests;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
+use domesday_connector::address::{Address, Scheme, SchemeForm};
 use domesday_connector::credentials::Method;
-use domesday_connector::{Connector, ConnectorError, ConnectorFactory, Listing, Surroundings};
+use domesday_connector::fields::{self, Field};
+use domesday_connector::{
+    Configured, Connector, ConnectorError, ConnectorFactory, Description, Exclude, Listing, NamedBy,
+    Surroundings, TargetError, TargetFlags, path_root,
+};
 use domesday_model::{ObjectKey, Origin, Reason, ResumePolicy, TargetDraft, UnitRecord};
 use domesday_scheduler::{DatabaseFile, DatabaseTables, Kin, ObjectError, OpenObject};
 use globset::GlobSet;
@@ -95,6 +100,32 @@ impl ConnectorFactory for GithubFactory {
         surroundings: &Surroundings,
     ) -> Result<Arc<dyn Connector>, ConnectorError> {
         Ok(Arc::new(Github(Arc::new(self.source(configuration, surroundings)?))))
+    }
+
+    fn describe(&self) -> Description {
+        Description {
+            about: "the repositories of a GitHub organisation or user",
+            schemes: &[Scheme { name: KIND, form: SchemeForm::Name }],
+            // Its `exclude` leaves out repositories.
+            exclude: Some(Exclude::Paths("exclude_paths")),
+            ..Description::default()
+        }
+    }
+
+    fn fields(&self) -> Vec<Field> {
+        fields::fields(&GithubConfig::default())
+    }
+
+    fn configure_address(&self, address: &Address, _: &TargetFlags) -> Result<Configured, TargetError> {
+        Ok(Configured { kind: KIND, configuration: parse_address(&address.text)? })
+    }
+
+    /// Keys begin with the name of a repository, which says it all.
+    fn display_root(&self, _: &Value, named: NamedBy<'_>) -> Vec<u8> {
+        match named {
+            NamedBy::Path(typed) => path_root(typed),
+            NamedBy::Address(_) | NamedBy::Configuration => Vec::new(),
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The configuration of `s3`, `gcs` and `azure` data sources. Its fields' comments are their manual.
 
+use domesday_connector::address::{Scheme, UserInfo};
 use domesday_connector::credentials::Method;
 use domesday_connector::{ConnectorError, parse_configuration};
 use reqwest::Url;
@@ -28,6 +29,36 @@ impl Kind {
         }
     }
 
+    /// What a data source of the kind is.
+    pub(super) fn about(self) -> &'static str {
+        match self {
+            Kind::S3 => "a bucket of Amazon S3 or a store that speaks its protocol",
+            Kind::Gcs => "a bucket of Google Cloud Storage",
+            Kind::Azure => "a container of Azure Blob Storage",
+        }
+    }
+
+    /// How its addresses begin. A secret has no place in them.
+    pub(super) fn schemes(self) -> &'static [Scheme] {
+        const S3: &[Scheme] = &[
+            Scheme::with_authority("s3", UserInfo::Refused),
+            Scheme::with_authority("s3a", UserInfo::Refused),
+        ];
+        const GCS: &[Scheme] = &[
+            Scheme::with_authority("gs", UserInfo::Refused),
+            Scheme::with_authority("gcs", UserInfo::Refused),
+        ];
+        const AZURE: &[Scheme] = &[
+            Scheme::with_authority("az", UserInfo::Refused),
+            Scheme::with_authority("azure", UserInfo::Refused),
+        ];
+        match self {
+            Kind::S3 => S3,
+            Kind::Gcs => GCS,
+            Kind::Azure => AZURE,
+        }
+    }
+
     /// How its secrets are read.
     pub(super) fn method(self) -> Method {
         match self {
@@ -38,51 +69,53 @@ impl Kind {
     }
 }
 
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ObjectsConfig {
-    /// The bucket; for `azure` the container.
-    #[serde(alias = "container")]
-    pub bucket: String,
-    /// `azure` only: the storage account.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub account: Option<String>,
-    /// Only keys that begin with this. End it with `/` to mean a folder: `logs` is also the beginning of `logs-old`.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub prefix: String,
-    /// `s3` only: the region the bucket is in. Without it `AWS_REGION` or `AWS_DEFAULT_REGION`, and what AWS itself
-    /// says of the bucket.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub region: Option<String>,
-    /// The address of a store other than the cloud's own, such as `https://minio.example:9000`. For `azure` the
-    /// address of the account. For `s3` without it `AWS_ENDPOINT_URL_S3` or `AWS_ENDPOINT_URL`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub endpoint: Option<String>,
-    /// `s3` only: whether the bucket is part of the path (`https://host/bucket/key`) and not of the host
-    /// (`https://bucket.host/key`). Without it: in the path where there is an `endpoint`, else in the host.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub path_style: Option<bool>,
-    /// Allow an `endpoint` that begins with `http://` (for one of the environment: `AWS_ALLOW_HTTP=true`): what is read, and who reads it, can then be seen on the way.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub allow_http: bool,
-    /// How to authenticate: the kind's own name (`s3`, `gcs`, `azure`) with the data source's credential, or
-    /// `unauthenticated` for public buckets. Without it: the credential if there is one, else the cloud's default
-    /// chain: environment variables, the shared credentials file (`s3`), web identity, the machine's own identity.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub authentication: Option<Method>,
-    /// Patterns of what to scan, with the syntax of `.gitignore` lines; none means everything.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub include: Vec<String>,
-    /// Patterns of what to leave out, with the syntax and meaning of `.gitignore` lines.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub exclude: Vec<String>,
-    /// Leave out objects larger than this, in bytes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_file_size: Option<u64>,
-    /// How many levels of `/` below the prefix may be split between workers, where that pays. 0 lists the whole
-    /// bucket in one go.
-    #[serde(default = "fan_out_depth")]
-    pub fan_out_depth: u32,
+domesday_connector::configuration! {
+    #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct ObjectsConfig {
+        /// The bucket; for `azure` the container.
+        #[serde(alias = "container")]
+        pub bucket: String,
+        /// `azure` only: the storage account.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub account: Option<String>,
+        /// Only keys that begin with this. End it with `/` to mean a folder: `logs` is also the beginning of `logs-old`.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        pub prefix: String,
+        /// `s3` only: the region the bucket is in. Without it `AWS_REGION` or `AWS_DEFAULT_REGION`, and what AWS itself
+        /// says of the bucket.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub region: Option<String>,
+        /// The address of a store other than the cloud's own, such as `https://minio.example:9000`. For `azure` the
+        /// address of the account. For `s3` without it `AWS_ENDPOINT_URL_S3` or `AWS_ENDPOINT_URL`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub endpoint: Option<String>,
+        /// `s3` only: whether the bucket is part of the path (`https://host/bucket/key`) and not of the host
+        /// (`https://bucket.host/key`). Without it: in the path where there is an `endpoint`, else in the host.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub path_style: Option<bool>,
+        /// Allow an `endpoint` that begins with `http://` (for one of the environment: `AWS_ALLOW_HTTP=true`): what is read, and who reads it, can then be seen on the way.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        pub allow_http: bool,
+        /// How to authenticate: the kind's own name (`s3`, `gcs`, `azure`) with the data source's credential, or
+        /// `unauthenticated` for public buckets. Without it: the credential if there is one, else the cloud's default
+        /// chain: environment variables, the shared credentials file (`s3`), web identity, the machine's own identity.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub authentication: Option<Method>,
+        /// Patterns of what to scan, with the syntax of `.gitignore` lines; none means everything.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub include: Vec<String>,
+        /// Patterns of what to leave out, with the syntax and meaning of `.gitignore` lines.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub exclude: Vec<String>,
+        /// Leave out objects larger than this, in bytes.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub max_file_size: Option<u64>,
+        /// How many levels of `/` below the prefix may be split between workers, where that pays. 0 lists the whole
+        /// bucket in one go.
+        #[serde(default = "fan_out_depth")]
+        pub fan_out_depth: u32,
+    }
 }
 
 fn fan_out_depth() -> u32 {

@@ -19,12 +19,16 @@ mod tests;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use domesday_connector::address::Address;
+use domesday_connector::fields::{self, Field};
 use domesday_connector::remote::Remote;
 use domesday_connector::{
-    Connector, ConnectorError, ConnectorFactory, Listing, ReadAhead, Request, Surroundings,
+    Configured, Connector, ConnectorError, ConnectorFactory, Description, Listing, NamedBy, ReadAhead,
+    Request, Surroundings, TargetError, TargetFlags, path_root,
 };
 use domesday_model::{ObjectKey, ResumePolicy};
 use domesday_scheduler::{DatabaseFile, DatabaseTables, ObjectError, OpenObject};
+use serde_json::Value;
 
 use crate::databases::sqlite;
 
@@ -52,6 +56,30 @@ impl ConnectorFactory for ObjectsFactory {
         let store = Arc::new(Store::new(self.0, &config, surroundings)?);
         let remote = Remote::new(Arc::clone(&store) as _);
         Ok(Arc::new(Objects { bucket: Arc::new(Bucket { config, patterns, store }), remote }))
+    }
+
+    fn describe(&self) -> Description {
+        Description { about: self.0.about(), schemes: self.0.schemes(), ..Description::default() }
+    }
+
+    fn fields(&self) -> Vec<Field> {
+        fields::fields(&ObjectsConfig::new("bucket"))
+    }
+
+    fn configure_address(&self, address: &Address, _: &TargetFlags) -> Result<Configured, TargetError> {
+        let parsed = parse_address(&address.text);
+        let (kind, configuration) = parsed.map_err(|error| TargetError::new(error.to_string()))?;
+        Ok(Configured { kind, configuration })
+    }
+
+    fn display_root(&self, configuration: &Value, named: NamedBy<'_>) -> Vec<u8> {
+        match named {
+            NamedBy::Path(typed) => path_root(typed),
+            NamedBy::Address(address) => address.text.clone().into_bytes(),
+            NamedBy::Configuration => {
+                configuration.get("bucket").and_then(Value::as_str).unwrap_or_default().into()
+            }
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use domesday_connector::credentials::Method;
+use domesday_connector::fields::{self, Field, FieldType};
 use domesday_connector::{ConnectorError, parse_configuration};
 use reqwest::Url;
 use serde::{Deserialize, Serialize};
@@ -26,53 +27,67 @@ const PAGES: u32 = 1_000;
 const DEPTH_MAX: u32 = 20;
 const DEPTH: u32 = 3;
 
-/// Which web addresses to scan. Exactly one of `addresses`, `list` and `sitemap` says where they come from.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct UrlConfig {
-    /// These addresses, each beginning with `https://` or `http://`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub addresses: Vec<String>,
-    /// The addresses in a text file, one on each line; empty lines and lines that begin with `#` do not
-    /// count. An absolute path on the worker, or an address.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub list: Option<String>,
-    /// The addresses in a sitemap, and in those it leads to. Its address.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub sitemap: Option<String>,
-    /// Follow the links of these pages within their sites. What a site's `robots.txt` does not allow is left
-    /// out.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub crawl: Option<Crawl>,
-    /// Also read private, loopback and link-local addresses, and use the proxies that the environment names:
-    /// a proxy looks names up by itself, so that nothing can be refused.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub allow_private: bool,
-    /// Read no more than this of each address, in bytes; 256 MiB unless said otherwise.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_size: Option<u64>,
-    /// Wait no longer than this for an address to send all of its content, in seconds; 300 unless said
-    /// otherwise.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub timeout_s: Option<u64>,
-    /// How to authenticate: `basic`, `bearer` or `unauthenticated`. A data source with a credential uses
-    /// `basic` unless said otherwise. The credential is sent to the hosts of `addresses`, `list` or `sitemap`
-    /// only, over https, and never to where these redirect.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub authentication: Option<Method>,
+domesday_connector::configuration! {
+    /// Which web addresses to scan. Exactly one of `addresses`, `list` and `sitemap` says where they come from.
+    #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct UrlConfig {
+        /// These addresses, each beginning with `https://` or `http://`.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        pub addresses: Vec<String>,
+        /// The addresses in a text file, one on each line; empty lines and lines that begin with `#` do not
+        /// count. An absolute path on the worker, or an address.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub list: Option<String>,
+        /// The addresses in a sitemap, and in those it leads to. Its address.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub sitemap: Option<String>,
+        /// Follow the links of these pages within their sites. What a site's `robots.txt` does not allow is left
+        /// out.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub crawl: Option<Crawl>,
+        /// Also read private, loopback and link-local addresses, and use the proxies that the environment names:
+        /// a proxy looks names up by itself, so that nothing can be refused.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        pub allow_private: bool,
+        /// Read no more than this of each address, in bytes; 256 MiB unless said otherwise.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub max_size: Option<u64>,
+        /// Wait no longer than this for an address to send all of its content, in seconds; 300 unless said
+        /// otherwise.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub timeout_s: Option<u64>,
+        /// How to authenticate: `basic`, `bearer` or `unauthenticated`. A data source with a credential uses
+        /// `basic` unless said otherwise. The credential is sent to the hosts of `addresses`, `list` or `sitemap`
+        /// only, over https, and never to where these redirect.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub authentication: Option<Method>,
+    }
 }
 
-/// How far links are followed.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Crawl {
-    /// Links from a given address to the last page, at most; 3 unless said otherwise.
-    pub depth: u32,
-    /// Addresses that are found by links, at most; 1,000 unless said otherwise.
-    pub max_pages: u32,
-    /// Follow links to addresses below this one only, instead of those on the site of the page.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub scope: Option<String>,
+domesday_connector::configuration! {
+    /// How far links are followed.
+    #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct Crawl {
+        /// Links from a given address to the last page, at most; 3 unless said otherwise.
+        pub depth: u32,
+        /// Addresses that are found by links, at most; 1,000 unless said otherwise.
+        pub max_pages: u32,
+        /// Follow links to addresses below this one only, instead of those on the site of the page.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub scope: Option<String>,
+    }
+}
+
+impl FieldType for Crawl {
+    fn type_name() -> String {
+        "object".to_owned()
+    }
+
+    fn inside() -> Vec<Field> {
+        fields::fields(&Crawl::default())
+    }
 }
 
 impl Default for Crawl {

@@ -23,13 +23,16 @@ mod text;
 use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
+use domesday_connector::address::{Address, Scheme, UserInfo};
 use domesday_connector::credentials::Method;
+use domesday_connector::fields::{self, Field};
 use domesday_connector::{
-    Connector, ConnectorError, ConnectorFactory, Listing, ReadAhead, Request, Surroundings,
+    Configured, Connector, ConnectorError, ConnectorFactory, Description, Exclude, Listing, NamedBy,
+    ReadAhead, Request, Surroundings, TargetError, TargetFlags, path_root,
 };
 use domesday_model::{ObjectKey, Reason, RecordKind, ResumePolicy};
 use domesday_scheduler::{DatabaseFile, DatabaseTables, ObjectError, OpenObject};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::runtime::Handle;
 
 use crate::databases::sqlite;
@@ -39,6 +42,10 @@ use fetch::{FetchError, Fetcher};
 
 /// Entries that a test of a data source lists.
 const TEST_ENTRIES: usize = 10;
+
+/// How web addresses begin.
+const SCHEMES: &[Scheme] =
+    &[Scheme::with_authority("https", UserInfo::Login), Scheme::with_authority("http", UserInfo::Login)];
 
 /// Makes connectors of kind `url`.
 pub struct UrlFactory;
@@ -69,6 +76,44 @@ impl ConnectorFactory for UrlFactory {
         surroundings: &Surroundings,
     ) -> Result<Arc<dyn Connector>, ConnectorError> {
         Ok(Arc::new(Addresses(Arc::new(UrlFactory::source(configuration, surroundings)?))))
+    }
+
+    fn describe(&self) -> Description {
+        Description {
+            about: "web addresses, one by one, of a list or a sitemap, or crawled",
+            schemes: SCHEMES,
+            // There is no such field: the configuration is refused with that name.
+            exclude: Some(Exclude::Paths("exclude")),
+            max_file_size: Some("max_size"),
+            ..Description::default()
+        }
+    }
+
+    fn fields(&self) -> Vec<Field> {
+        fields::fields(&UrlConfig::default())
+    }
+
+    fn configure_address(&self, address: &Address, flags: &TargetFlags) -> Result<Configured, TargetError> {
+        let mut configuration = parse_address(&address.text)?;
+        let web = &flags.web;
+        if web.sitemap || web.address_list {
+            configuration = json!({ if web.sitemap { "sitemap" } else { "list" }: address.text });
+        }
+        if let Some(depth) = web.crawl_depth {
+            configuration["crawl"] = json!({ "depth": depth });
+        }
+        if web.allow_private {
+            configuration["allow_private"] = json!(true);
+        }
+        Ok(Configured { kind: KIND, configuration })
+    }
+
+    /// Keys are addresses.
+    fn display_root(&self, _: &Value, named: NamedBy<'_>) -> Vec<u8> {
+        match named {
+            NamedBy::Path(typed) => path_root(typed),
+            NamedBy::Address(_) | NamedBy::Configuration => Vec::new(),
+        }
     }
 }
 

@@ -17,6 +17,7 @@ mod tls;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use domesday_connector::address::{Scheme, UserInfo};
 use domesday_connector::{ConnectorError, Surroundings};
 use domesday_model::{Reason, TableShape};
 
@@ -33,9 +34,17 @@ use session::Connection;
 /// The kind of these data sources, MariaDB's as well.
 pub const KIND: &str = "mysql";
 
+/// How its addresses begin.
+const SCHEMES: &[Scheme] = &[
+    Scheme::with_authority("mysql", UserInfo::UserAndPassword),
+    Scheme::with_authority("mariadb", UserInfo::UserAndPassword),
+];
+
 /// Makes connectors to MySQL and MariaDB servers.
 pub const FACTORY: ServerFactory =
-    ServerFactory::new(KIND, |config, surroundings| Arc::new(Mysql { config, surroundings }));
+    ServerFactory::new(KIND, "a MySQL or MariaDB server", SCHEMES, |config, surroundings| {
+        Arc::new(Mysql { config, surroundings })
+    });
 
 struct Mysql {
     config: DatabaseConfig,

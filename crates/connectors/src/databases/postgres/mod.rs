@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use domesday_connector::address::{Scheme, UserInfo};
 use domesday_connector::{ConnectorError, Surroundings};
 use domesday_tls::postgres::Tls;
 use tokio_postgres::config::SslMode;
@@ -38,9 +39,17 @@ const DATABASE: &str = "postgres";
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 const KEEPALIVE: Duration = Duration::from_secs(60);
 
+/// How its addresses begin.
+const SCHEMES: &[Scheme] = &[
+    Scheme::with_authority("postgres", UserInfo::UserAndPassword),
+    Scheme::with_authority("postgresql", UserInfo::UserAndPassword),
+];
+
 /// Makes connectors to PostgreSQL.
 pub const FACTORY: ServerFactory =
-    ServerFactory::new(KIND, |config, surroundings| Arc::new(Postgres { config, surroundings }));
+    ServerFactory::new(KIND, "a PostgreSQL server", SCHEMES, |config, surroundings| {
+        Arc::new(Postgres { config, surroundings })
+    });
 
 struct Postgres {
     config: DatabaseConfig,

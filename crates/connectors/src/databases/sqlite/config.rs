@@ -8,44 +8,62 @@ use serde::{Deserialize, Serialize};
 use super::KIND;
 use crate::databases::config::{DatabaseConfig, Mode};
 
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SqliteConfig {
-    /// The absolute path of the file.
-    pub path: PathBuf,
-    /// Patterns of tables and views to scan, such as `customer*`; none means all.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub include: Vec<String>,
-    /// Patterns of tables and views to leave out, of the same form.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub exclude: Vec<String>,
-    /// Also the library's own tables, whose names begin with `sqlite_`.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub system: bool,
-    /// `sample` reads some rows of each table, spread over it; `full` reads all.
-    #[serde(default)]
-    pub mode: Mode,
-    /// Rows to read of each table in mode `sample`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sample_rows: Option<u64>,
-    /// Another seed gives another sample.
-    #[serde(default)]
-    pub seed: u64,
-    /// Rows of one range in mode `full`: ranges are read by several workers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub part_rows: Option<u64>,
-    /// How long one row may take.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub statement_timeout_seconds: Option<u64>,
-    /// Rows to read in a second, at most, per worker.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rows_per_second: Option<u64>,
-    /// Bytes to read in a second, at most, per worker.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bytes_per_second: Option<u64>,
+domesday_connector::configuration! {
+    #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct SqliteConfig {
+        /// The absolute path of the file.
+        pub path: PathBuf,
+        /// Patterns of tables and views to scan, such as `customer*`; none means all.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub include: Vec<String>,
+        /// Patterns of tables and views to leave out, of the same form.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub exclude: Vec<String>,
+        /// Also the library's own tables, whose names begin with `sqlite_`.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        pub system: bool,
+        /// `sample` reads some rows of each table, spread over it; `full` reads all.
+        #[serde(default)]
+        pub mode: Mode,
+        /// Rows to read of each table in mode `sample`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub sample_rows: Option<u64>,
+        /// Another seed gives another sample.
+        #[serde(default)]
+        pub seed: u64,
+        /// Rows of one range in mode `full`: ranges are read by several workers.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub part_rows: Option<u64>,
+        /// How long one row may take.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub statement_timeout_seconds: Option<u64>,
+        /// Rows to read in a second, at most, per worker.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub rows_per_second: Option<u64>,
+        /// Bytes to read in a second, at most, per worker.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub bytes_per_second: Option<u64>,
+    }
 }
 
 impl SqliteConfig {
+    pub fn new(path: PathBuf) -> SqliteConfig {
+        SqliteConfig {
+            path,
+            include: Vec::new(),
+            exclude: Vec::new(),
+            system: false,
+            mode: Mode::default(),
+            sample_rows: None,
+            seed: 0,
+            part_rows: None,
+            statement_timeout_seconds: None,
+            rows_per_second: None,
+            bytes_per_second: None,
+        }
+    }
+
     /// With what is common to all kinds of database.
     pub fn parse(value: &serde_json::Value) -> Result<(SqliteConfig, DatabaseConfig), ConnectorError> {
         let config: SqliteConfig = parse_configuration(KIND, value)?;

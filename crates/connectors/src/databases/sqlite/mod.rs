@@ -15,10 +15,16 @@ mod session;
 #[cfg(test)]
 mod tests;
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use domesday_connector::{Connector, ConnectorError, ConnectorFactory, Surroundings};
+use domesday_connector::address::{Scheme, SchemeForm};
+use domesday_connector::fields::{self, Field};
+use domesday_connector::{
+    Connector, ConnectorError, ConnectorFactory, Description, Exclude, Surroundings, TargetError, TargetFlags,
+};
+use serde_json::{Value, json};
 
 use super::connector::DatabaseConnector;
 pub use config::SqliteConfig;
@@ -53,5 +59,24 @@ impl ConnectorFactory for SqliteFactory {
             system: common.system,
         };
         Ok(Arc::new(DatabaseConnector::new(Arc::new(dialect), common)))
+    }
+
+    fn describe(&self) -> Description {
+        Description {
+            about: "a file that is a SQLite database",
+            schemes: &[Scheme { name: KIND, form: SchemeForm::Path }],
+            exclude: Some(Exclude::Names("exclude")),
+            max_file_size: None,
+            ..Description::default()
+        }
+    }
+
+    fn fields(&self) -> Vec<Field> {
+        fields::fields(&SqliteConfig::new(PathBuf::from("/")))
+    }
+
+    fn configure_path(&self, path: &Path, _: &TargetFlags) -> Result<Option<Value>, TargetError> {
+        let path = path.to_str().ok_or_else(|| TargetError::new("its path is no text"))?;
+        Ok(Some(json!({ "path": path })))
     }
 }

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use domesday_connector::address::{Scheme, UserInfo};
 use domesday_connector::{ConnectorError, Surroundings};
 use domesday_model::Reason;
 use tiberius::{AuthMethod, Client, Config};
@@ -40,9 +41,17 @@ const PACKET: u32 = 8_000;
 /// How often a server may send us on to another, as those of a cluster do.
 const REDIRECTS_MAX: usize = 2;
 
+/// How its addresses begin.
+const SCHEMES: &[Scheme] = &[
+    Scheme::with_authority("sqlserver", UserInfo::UserAndPassword),
+    Scheme::with_authority("mssql", UserInfo::UserAndPassword),
+];
+
 /// Makes connectors to SQL Server.
 pub const FACTORY: ServerFactory =
-    ServerFactory::new(KIND, |config, surroundings| Arc::new(SqlServer { config, surroundings }));
+    ServerFactory::new(KIND, "a SQL Server", SCHEMES, |config, surroundings| {
+        Arc::new(SqlServer { config, surroundings })
+    });
 
 struct SqlServer {
     config: DatabaseConfig,

@@ -6,8 +6,10 @@
 
 use std::fmt;
 
-use anyhow::{Result, bail};
-use domesday_connector::credentials::Secret;
+use percent_encoding::percent_decode_str;
+
+use crate::credentials::Secret;
+use crate::factory::TargetError;
 
 /// Query parameters that are secrets by their name, in lower case. A signed address has one of them.
 const SECRET_PARAMETERS: &[&str] = &[
@@ -39,8 +41,48 @@ const SECRET_PARAMETERS: &[&str] = &[
     "x-goog-signature",
 ];
 
-/// Schemes of database servers, whose users are no secret.
-const DATABASE_SCHEMES: &[&str] = &["postgres", "postgresql", "mysql", "mariadb", "sqlserver", "mssql"];
+/// How an address of a kind begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Scheme {
+    /// In lower case.
+    pub name: &'static str,
+    pub form: SchemeForm,
+}
+
+/// What comes after the name of a scheme.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SchemeForm {
+    /// `scheme://host/path`, with what may stand before the host.
+    Authority(UserInfo),
+    /// `scheme:name`, without a host.
+    Name,
+    /// `scheme:path`, where the path is on this machine.
+    Path,
+}
+
+/// What stands before the `@` of an address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum UserInfo {
+    /// A secret, the user's name too. It is taken out, and a query must not have one either.
+    Login,
+    /// A user, who stays in the address, and a password, which is taken out. A query must not have one either.
+    UserAndPassword,
+    /// A user, who stays in the address. A password is refused.
+    User,
+    /// Nothing: there is no way to take out what stands there.
+    Refused,
+}
+
+impl Scheme {
+    pub const fn with_authority(name: &'static str, user: UserInfo) -> Scheme {
+        Scheme { name, form: SchemeForm::Authority(user) }
+    }
+
+    /// Whether it begins an address, and not a path.
+    pub fn is_remote(&self) -> bool {
+        self.form != SchemeForm::Path
+    }
+}
 
 /// An address without secrets.
 #[derive(PartialEq, Eq, Debug)]
@@ -66,22 +108,35 @@ pub enum Login {
 }
 
 impl Address {
-    /// An address, or `None` for what does not look like one.
-    pub fn parse(typed: &str) -> Result<Option<Address>> {
+    /// An address, or `None` for what does not look like one. `schemes` are those that connectors read.
+    pub fn parse(
+        typed: &str,
+        schemes: impl IntoIterator<Item = Scheme>,
+    ) -> Result<Option<Address>, TargetError> {
+        let mut schemes = schemes.into_iter();
         if let Some((scheme, rest)) = typed.split_once("://").filter(|(scheme, _)| is_scheme(scheme)) {
-            return Address::with_authority(&scheme.to_ascii_lowercase(), rest).map(Some);
+            let scheme = scheme.to_ascii_lowercase();
+            let user = schemes.find_map(|known| match known.form {
+                SchemeForm::Authority(user) if known.name == scheme => Some(user),
+                _ => None,
+            });
+            return Address::with_authority(&scheme, rest, user.unwrap_or(UserInfo::Refused)).map(Some);
         }
         Ok(match typed.split_once(':') {
-            Some(("github", path)) => Some(Address::plain(typed, "github", "", path)),
+            Some((scheme, path))
+                if schemes.any(|known| known.form == SchemeForm::Name && known.name == scheme) =>
+            {
+                Some(Address::plain(typed, scheme, "", path))
+            }
             // `user@host:path`, as ssh and git have it.
             Some((before, path)) if before.contains('@') && !before.contains('/') => {
                 let host = before.rsplit_once('@').map_or(before, |(_, host)| host);
                 Some(Address::plain(typed, "ssh", host, path))
             }
             Some((_, after)) if after.contains('@') => {
-                bail!(
-                    "a target looks like `user:password@…`: begin an address with its scheme, such as https://"
-                )
+                return Err(TargetError::new(
+                    "a target looks like `user:password@…`: begin an address with its scheme, such as https://",
+                ));
             }
             _ => None,
         })
@@ -97,31 +152,31 @@ impl Address {
         }
     }
 
-    fn with_authority(scheme: &str, rest: &str) -> Result<Address> {
+    fn with_authority(scheme: &str, rest: &str, user_info: UserInfo) -> Result<Address, TargetError> {
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(end);
         let (user, host) = match authority.rsplit_once('@') {
             Some((user, host)) => (Some(user), host.to_ascii_lowercase()),
             None => (None, authority.to_ascii_lowercase()),
         };
-        let is_web = matches!(scheme, "http" | "https");
-        let is_database = DATABASE_SCHEMES.contains(&scheme);
-        let (login, authority) = match user {
-            Some(user) if is_database => match user.split_once(':') {
+        let (login, authority) = match (user, user_info) {
+            (Some(user), UserInfo::UserAndPassword) => match user.split_once(':') {
                 Some((name, _)) => (Some(Login::of(user)?), format!("{name}@{host}")),
                 None => (None, format!("{user}@{host}")),
             },
-            Some(user) if is_web => (Some(Login::of(user)?), host.clone()),
-            Some(user) if scheme != "ssh" || user.contains(':') => {
-                bail!("an address of scheme {scheme} has a secret in it: give it with --credential instead")
+            (Some(user), UserInfo::Login) => (Some(Login::of(user)?), host.clone()),
+            (Some(user), UserInfo::User) if !user.contains(':') => (None, format!("{user}@{host}")),
+            (Some(_), UserInfo::User | UserInfo::Refused) => {
+                return Err(TargetError::new(format!(
+                    "an address of scheme {scheme} has a secret in it: give it with --credential instead"
+                )));
             }
-            Some(user) => (None, format!("{user}@{host}")),
-            None if is_web => (None, host.clone()),
+            (None, UserInfo::Login) => (None, host.clone()),
             // A bucket's name is what it is.
-            None => (None, authority.to_owned()),
+            (None, _) => (None, authority.to_owned()),
         };
         let path = path.split('#').next().unwrap_or_default();
-        if is_web || is_database {
+        if matches!(user_info, UserInfo::Login | UserInfo::UserAndPassword) {
             refuse_secret_query(path)?;
         }
         Ok(Address {
@@ -135,11 +190,6 @@ impl Address {
 }
 
 impl Address {
-    /// Whether it is of a database server.
-    pub fn is_database(&self) -> bool {
-        DATABASE_SCHEMES.contains(&self.scheme.as_str())
-    }
-
     /// The server alone: all before the path.
     pub fn server(&self) -> &str {
         let begin = self.text.find("://").map_or(0, |at| at + 3);
@@ -155,19 +205,21 @@ impl fmt::Display for Address {
 }
 
 impl Login {
-    fn of(user: &str) -> Result<Login> {
+    fn of(user: &str) -> Result<Login, TargetError> {
         Ok(match user.split_once(':') {
             Some((user, password)) => {
-                let (mut user, password) = (decoded(user), decoded(password));
+                let (mut user, password) = (percent_decoded(user), percent_decoded(password));
                 // The first colon ends the user.
                 if user.contains(&b':') {
-                    bail!("the user in an address has a colon in it: give it with --credential instead");
+                    return Err(TargetError::new(
+                        "the user in an address has a colon in it: give it with --credential instead",
+                    ));
                 }
                 user.push(b':');
                 user.extend(password);
                 Login::Basic(Secret::new(user))
             }
-            None => Login::Token(Secret::new(decoded(user))),
+            None => Login::Token(Secret::new(percent_decoded(user))),
         })
     }
 }
@@ -178,52 +230,50 @@ fn is_scheme(text: &str) -> bool {
 }
 
 /// It would be written into the book with the address, and there is no other way to send it.
-fn refuse_secret_query(path: &str) -> Result<()> {
+fn refuse_secret_query(path: &str) -> Result<(), TargetError> {
     let Some((_, query)) = path.split_once('?') else { return Ok(()) };
     for parameter in query.split('&') {
         let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
         if !value.is_empty() && SECRET_PARAMETERS.contains(&name.to_ascii_lowercase().as_str()) {
-            bail!(
+            return Err(TargetError::new(format!(
                 "an address has a secret in it, `{name}`, which would be kept in the book: give it with \
                  --credential, or fetch it yourself and pipe it in with `-`"
-            );
+            )));
         }
     }
     Ok(())
 }
 
-/// Bytes of a text in which `%41` is `A`.
-fn decoded(text: &str) -> Vec<u8> {
-    let digit = |byte: Option<&u8>| byte.and_then(|byte| char::from(*byte).to_digit(16));
-    let (bytes, mut at) = (text.as_bytes(), 0);
-    let mut decoded = Vec::with_capacity(bytes.len());
-    while at < bytes.len() {
-        match (bytes[at], digit(bytes.get(at + 1)), digit(bytes.get(at + 2))) {
-            (b'%', Some(high), Some(low)) => {
-                decoded.push((high << 4 | low) as u8);
-                at += 3;
-            }
-            (byte, ..) => {
-                decoded.push(byte);
-                at += 1;
-            }
-        }
-    }
-    decoded
+/// The bytes of a text in which `%41` is `A`. A `%` without two digits behind it stays as it is.
+pub fn percent_decoded(text: &str) -> Vec<u8> {
+    percent_decode_str(text).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const SCHEMES: [Scheme; 5] = [
+        Scheme::with_authority("https", UserInfo::Login),
+        Scheme::with_authority("ssh", UserInfo::User),
+        Scheme::with_authority("postgres", UserInfo::UserAndPassword),
+        Scheme::with_authority("postgresql", UserInfo::UserAndPassword),
+        Scheme::with_authority("mysql", UserInfo::UserAndPassword),
+    ];
+    const NAMED: Scheme = Scheme { name: "github", form: SchemeForm::Name };
+
+    fn try_parse(typed: &str) -> Result<Option<Address>, TargetError> {
+        Address::parse(typed, SCHEMES.into_iter().chain([NAMED]))
+    }
+
     fn parse(typed: &str) -> Address {
-        Address::parse(typed).unwrap().unwrap()
+        try_parse(typed).unwrap().unwrap()
     }
 
     #[test]
     fn addresses_are_told_from_paths() {
         for path in ["src", "./a:b", "a b", "/srv/share", "C:", "1://x", "-", "a/b@c:d"] {
-            assert_eq!(Address::parse(path).unwrap(), None, "{path}");
+            assert_eq!(try_parse(path).unwrap(), None, "{path}");
         }
         for (typed, text, scheme, host, path) in [
             ("HTTPS://Example.com/A?b=c#d", "https://example.com/A?b=c", "https", "example.com", "/A"),
@@ -282,13 +332,10 @@ mod tests {
             ("mysql://ann@db?tls=require", "mysql://ann@db?tls=require", "mysql://ann@db", None),
         ] {
             let address = parse(typed);
-            assert_eq!(
-                (address.text.as_str(), address.server(), address.is_database()),
-                (text, server, true)
-            );
+            assert_eq!((address.text.as_str(), address.server()), (text, server));
             assert_eq!(address.login, secret.map(|secret| Login::Basic(Secret::new(secret.into()))));
         }
-        let told = Address::parse("postgres://ann@db/x?password=hunter2").unwrap_err().to_string();
+        let told = try_parse("postgres://ann@db/x?password=hunter2").unwrap_err().to_string();
         assert!(told.contains("--credential") && !told.contains("hunter2"), "{told}");
     }
 
@@ -303,7 +350,7 @@ mod tests {
             "alice:hunter2@example.com/a",
             "https://a%3Ab:hunter2@example.com/a",
         ] {
-            let told = Address::parse(typed).unwrap_err().to_string();
+            let told = try_parse(typed).unwrap_err().to_string();
             assert!(!told.contains("hunter2"), "{told}");
         }
         assert_eq!(parse("https://example.com/a?token=&b=1").text, "https://example.com/a?token=&b=1");

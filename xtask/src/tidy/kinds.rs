@@ -1,0 +1,131 @@
+//! Kinds of data source are named by the connectors alone: everything else asks a factory.
+//!
+//! The kinds are those of the generated reference in `docs/connectors.md`, which a test keeps up to date. The check
+//! reads text: a string that is a kind is an offence wherever it stands, unless it is listed here with what else it
+//! means.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+
+use super::sources::{files, is_test_file};
+
+/// The document that lists the kinds, and how a line of it does.
+const REFERENCE: &str = "docs/connectors.md";
+const HEADING: &str = "### `";
+/// The one file that registers connectors.
+const REGISTRATION: &str = "crates/cli/src/connectors.rs";
+/// Where kinds may be named: the connectors, and what only tests run. The engine knows no data sources: its words are
+/// those of rules.
+const FREE: &[&str] = &[
+    "crates/connectors/",
+    "crates/testkit/",
+    "crates/engine/",
+    "crates/store/src/conformance/",
+    "crates/store/src/testing.rs",
+    "crates/connector/src/conformance/",
+];
+/// Words that are also kinds, with the file in which they mean something else.
+const OTHER_MEANINGS: &[(&str, &[&str])] = &[
+    // Names of login methods.
+    ("crates/connector/src/credentials/method.rs", &["github", "s3", "gcs", "azure"]),
+    // The name of a file format.
+    ("crates/content/src/detect.rs", &["sqlite"]),
+    // A type of scan target.
+    ("crates/model/src/target.rs", &["url"]),
+];
+
+pub fn check(root: &Path) -> Result<Vec<String>> {
+    let reference =
+        fs::read_to_string(root.join(REFERENCE)).with_context(|| format!("cannot read {REFERENCE}"))?;
+    let kinds = kinds(&reference);
+    if kinds.is_empty() {
+        bail!("{REFERENCE}: names no kind in a line that begins with {HEADING}");
+    }
+    let mut offences = Vec::new();
+    for path in files(&root.join("crates"))? {
+        let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
+        if name.ends_with(".rs") {
+            let text = fs::read_to_string(&path).with_context(|| format!("cannot read {name}"))?;
+            offences.extend(offences_of(&name, &text, &kinds));
+        }
+    }
+    Ok(offences)
+}
+
+fn kinds(reference: &str) -> Vec<&str> {
+    reference.lines().filter_map(|line| line.strip_prefix(HEADING)?.split('`').next()).collect()
+}
+
+fn offences_of(name: &str, text: &str, kinds: &[&str]) -> Vec<String> {
+    let is_free = name == REGISTRATION
+        || FREE.iter().any(|folder| name.starts_with(folder))
+        || is_test_file(name)
+        || !name.contains("/src/");
+    if is_free {
+        return Vec::new();
+    }
+    let meant = OTHER_MEANINGS.iter().find(|(file, _)| *file == name).map_or(&[][..], |(_, words)| words);
+    let production = text.lines().take_while(|line| line.trim() != "#[cfg(test)]");
+    let mut offences = Vec::new();
+    for (index, line) in production.enumerate() {
+        let code = line.trim_start();
+        if code.starts_with("//") {
+            continue;
+        }
+        let at = format!("{name}:{}", index + 1);
+        if code.contains(concat!("domesday_", "connectors")) {
+            offences.push(format!("{at}: a concrete connector; only {REGISTRATION} may name one"));
+        }
+        let named = kinds.iter().find(|kind| !meant.contains(kind) && code.contains(&format!("\"{kind}\"")));
+        if let Some(kind) = named {
+            offences.push(format!("{at}: the kind `{kind}`: ask the connector's factory instead"));
+        }
+    }
+    offences
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(name: &str, text: &str, expect: &[&str]) {
+        let found = offences_of(name, text, &["git", "github"]);
+        assert_eq!(found.len(), expect.len(), "{found:?}");
+        for (found, expect) in found.iter().zip(expect) {
+            assert!(found.contains(expect), "{found}");
+        }
+    }
+
+    #[test]
+    fn a_kind_is_named_by_connectors_only() {
+        let text = "//! Owns.\nif kind == \"git\" {}\n";
+        check("crates/cli/src/target/mod.rs", text, &["mod.rs:2: the kind `git`"]);
+        check("crates/model/src/job.rs", text, &["job.rs:2: the kind `git`"]);
+        check("crates/connectors/src/git/mod.rs", text, &[]);
+        check(REGISTRATION, text, &[]);
+        check("crates/cli/src/target/tests.rs", text, &[]);
+        check("crates/cli/tests/usage.rs", text, &[]);
+        check("crates/cli/src/a.rs", "//! Owns.\n// \"git\"\n#[cfg(test)]\n\"git\"\n", &[]);
+        check("crates/cli/src/a.rs", "//! Owns.\n\"--kind git\"\n", &[]);
+    }
+
+    #[test]
+    fn a_word_may_mean_something_else_in_its_file() {
+        let text = "//! Owns.\nMethod::Github => \"github\",\n\"git\"\n";
+        check("crates/connector/src/credentials/method.rs", text, &["method.rs:3: the kind `git`"]);
+    }
+
+    #[test]
+    fn a_concrete_connector_is_imported_by_the_registration_only() {
+        let text = format!("//! Owns.\nuse {}::git::GitConfig;\n", concat!("domesday_", "connectors"));
+        check("crates/cli/src/a.rs", &text, &["a.rs:2: a concrete connector"]);
+        check(REGISTRATION, &text, &[]);
+    }
+
+    #[test]
+    fn kinds_are_read_from_the_reference() {
+        assert_eq!(kinds("# A\n### `git`: a repository\n### other\n### `s3`: x\n"), ["git", "s3"]);
+    }
+}
