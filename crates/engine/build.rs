@@ -56,7 +56,7 @@ fn compile() -> Result<(), Box<dyn Error>> {
     let (rules, packed) = rules::pack_families(&families)?;
     fs::write(out.join("families.rs"), family_list(&families).as_bytes())?;
     fs::write(out.join("rules.bin"), &packed)?;
-    fs::write(out.join("plans.bin"), &prefilter::pack_plans(&rules))?;
+    fs::write(out.join("plans.bin"), prefilter::pack_plans(&rules))?;
     Ok(())
 }
 
