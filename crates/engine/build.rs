@@ -1,60 +1,87 @@
-//! Stamps the rules and the code that reads them, so that `src/rules/compiled.rs` can tell whether what was compiled
-//! from them once still holds. It makes nothing else: that would take a compiled engine.
+//! Compiles `rules/*.toml` into the form that the engine loads: the packed rules, and the plans of the prefilter. The code
+//! that reads and packs rules is the engine's own, included here as modules, so that there is one reader of rules and
+//! a wrong rule fails the build with the message that a user's rule gets. It must not read anything but the rule files:
+//! cargo runs it again only if those or its own modules change.
 
-use std::fs;
+// A build script uses a part of the engine's modules: what reads, checks and packs rules.
+#![allow(dead_code, unused_imports)]
+
+#[path = "src/decode/mod.rs"]
+mod decode;
+#[path = "src/limits.rs"]
+mod limits;
+#[path = "src/parts.rs"]
+mod parts;
+#[path = "src/prefilter/mod.rs"]
+mod prefilter;
+#[path = "src/rules/mod.rs"]
+mod rules;
+#[path = "src/scoring/mod.rs"]
+mod scoring;
+#[path = "src/validators/mod.rs"]
+mod validators;
+
+use std::error::Error;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::{env, fs};
 
-/// What the outcome follows from.
-const FOLDERS: [(&str, &str); 2] = [("rules", "toml"), ("src/rules", "rs")];
+use limits::{CONTEXT_MAX, MAX_MATCH_LEN};
+use rules::RuleSource;
 
-/// The outcome, behind the stamp it was made with.
-const COMPILED: &str = "rules/compiled.bin";
-
-fn main() {
-    let mut files = Vec::new();
-    for (folder, extension) in FOLDERS {
-        println!("cargo::rerun-if-changed={folder}");
-        gather(Path::new(folder), extension, &mut files);
-    }
-    files.sort();
-    let mut stamp = Fnv::new();
-    for file in files {
-        stamp.add(file.as_os_str().as_encoded_bytes());
-        stamp.add(&fs::read(&file).expect("a file that was just listed can be read"));
-    }
-    let stamp = format!("{:016x}", stamp.0);
-    if !fs::read(COMPILED).is_ok_and(|compiled| compiled.starts_with(stamp.as_bytes())) {
-        println!(
-            "cargo::warning={COMPILED} is stale, so that rules load slowly: see src/rules/compiled.rs for how to \
-             write it anew"
-        );
-    }
-    println!("cargo::rustc-env=RULES_STAMP={stamp}");
+/// What `src/builtin.rs` is in the engine: nothing is built in yet.
+mod builtin {
+    pub const FAMILIES: &[(&str, &str)] = &[];
+    pub static RULES: &[u8] = &[];
+    pub static PLANS: &[u8] = &[];
 }
 
-fn gather(folder: &Path, extension: &str, files: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).expect("the crate's folders can be listed") {
-        let path = entry.expect("the crate's folders can be listed").path();
-        if path.is_dir() {
-            gather(&path, extension, files);
-        } else if path.extension().is_some_and(|found| found == extension) {
-            files.push(path);
+/// The folder of the rule files, in that of the crate.
+const RULES_FOLDER: &str = "rules";
+
+fn main() -> ExitCode {
+    println!("cargo::rerun-if-changed={RULES_FOLDER}");
+    match compile() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            error.to_string().lines().for_each(|line| println!("cargo::error={line}"));
+            ExitCode::FAILURE
         }
     }
 }
 
-/// FNV-1a: no dependency, the same everywhere, and good enough to notice an edit.
-struct Fnv(u64);
+fn compile() -> Result<(), Box<dyn Error>> {
+    let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?);
+    let families = read_families(Path::new(RULES_FOLDER))?;
+    let (rules, packed) = rules::pack_families(&families)?;
+    fs::write(out.join("families.rs"), family_list(&families).as_bytes())?;
+    fs::write(out.join("rules.bin"), &packed)?;
+    fs::write(out.join("plans.bin"), prefilter::pack_plans(&rules))?;
+    Ok(())
+}
 
-impl Fnv {
-    fn new() -> Fnv {
-        Fnv(0xcbf2_9ce4_8422_2325)
-    }
-
-    fn add(&mut self, bytes: &[u8]) {
-        let len = (bytes.len() as u64).to_le_bytes();
-        for &byte in len.iter().chain(bytes) {
-            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+/// The rule files of a folder, in order of their names.
+fn read_families(folder: &Path) -> Result<Vec<RuleSource>, Box<dyn Error>> {
+    let mut families = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let name =
+            path.file_name().and_then(|name| name.to_str()).ok_or("the name of a rule file is UTF-8")?;
+        if name.ends_with(".toml") {
+            let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+            families.push(RuleSource { name: name.to_owned(), text });
         }
     }
+    families.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(families)
+}
+
+/// A Rust expression: a slice of the name and text of each rule file.
+fn family_list(families: &[RuleSource]) -> String {
+    let line = |family: &RuleSource| {
+        let name = &family.name;
+        let path = format!("/{RULES_FOLDER}/{name}");
+        format!("    ({name:?}, include_str!(concat!(env!(\"CARGO_MANIFEST_DIR\"), {path:?}))),\n")
+    };
+    format!("&[\n{}]\n", families.iter().map(line).collect::<String>())
 }

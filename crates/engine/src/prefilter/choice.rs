@@ -181,10 +181,15 @@ impl Room {
     }
 
     fn remove(&mut self, bucket: usize, gram: &Gram) {
-        let places = self.buckets[bucket].0.iter_mut().zip(gram).enumerate();
+        let narrowed = &mut self.buckets[bucket];
+        let before: GramSet = (0..self.passing.len()).map(|word| narrowed.passing(word)).collect();
+        let places = narrowed.0.iter_mut().zip(gram).enumerate();
         places.for_each(|(at, (place, gram))| place.remove(at, gram));
         for (word, passing) in self.passing.iter_mut().enumerate() {
-            *passing = self.buckets.iter().fold(0, |all, bucket| all | bucket.passing(word));
+            // What the bucket lets pass as before, it does not take away from the whole.
+            if self.buckets[bucket].passing(word) != before[word] {
+                *passing = self.buckets.iter().fold(0, |all, bucket| all | bucket.passing(word));
+            }
         }
     }
 

@@ -24,6 +24,8 @@ use crate::rules::{Literal, Rule, Shape, Trigger};
 use near::{NEAR_MAX, Near};
 
 pub use near::NEAR_RUN;
+#[allow(unused_imports, reason = "only the build script packs")]
+pub use plan::pack_plans;
 pub use shapes::{DIGITS_LEAST, LONG_WORD_MIN, SHORT_WORD_DIGITS_MIN, WORD_MAX};
 pub use shares::{WHOLE, share};
 

@@ -1,22 +1,20 @@
-//! The grams and buckets of the literals of built-in rules, chosen beforehand: a good choice takes longer than to scan a
-//! tree. There is a plan for each index that is built of them. They are kept in `plan.bin`, made by the test below:
-//!
-//! ```text
-//! UPDATE_SNAPSHOTS=1 cargo test --release -p domesday-engine --lib compiled
-//! ```
+//! The grams and buckets of the literals of built-in rules, chosen by the build script (`build.rs`): a good choice takes
+//! longer than to scan a tree. There is a plan for each index that is built of them.
 //!
 //! A plan decides how quickly literals are found, never whether: a literal that it does not know, or whose place it has
 //! wrong, is given one when the index is built.
 
-use super::choice::{Placed, firsts, offsets};
+use std::collections::BTreeMap;
+
+use super::choice::{Placed, choose, firsts, offsets, rarest};
+use super::literals_of;
 use super::simd::BUCKETS;
-use crate::rules::Literal;
+use crate::builtin;
+use crate::rules::{Literal, Rule};
 
-/// Behind a stamp of what it was made from: for each of the plans, how many records it has, and those in order of the
-/// hashes of their literals.
-static PLANS: &[u8] = include_bytes!("plan.bin");
+/// How often the build script chooses for each literal: with more rounds, nothing changes.
+const ROUNDS: usize = 5;
 
-const STAMP_LEN: usize = 8;
 /// A hash of the literal in four bytes, the offset of its gram, its bucket, and the first of its neighbouring grams,
 /// from one before the literal on.
 type Record = [u8; 7];
@@ -52,7 +50,7 @@ fn of_each<T>(literals: &[&Literal], say: impl Fn(&Literal, &Record) -> Option<T
 }
 
 fn plans() -> impl Iterator<Item = &'static [Record]> {
-    let mut rest = PLANS.get(STAMP_LEN..).unwrap_or_default();
+    let mut rest = builtin::PLANS;
     std::iter::from_fn(move || {
         let (len, plans) = rest.split_first_chunk()?;
         let (records, after) =
@@ -74,82 +72,65 @@ fn key(literal: &Literal) -> [u8; 4] {
     ((hash >> 32) as u32).to_be_bytes()
 }
 
+/// The packed plans for built-in rules: for each plan, how many records it has, and the records in order of their keys.
+#[allow(dead_code, reason = "only the build script packs")]
+pub fn pack_plans(rules: &[Rule]) -> Vec<u8> {
+    literals_of_each_index(rules).iter().flat_map(|literals| pack_plan(literals)).collect()
+}
+
+/// Literals that are searched together: those of source code, all, and all near long words.
+fn literals_of_each_index(rules: &[Rule]) -> [Vec<Literal>; 3] {
+    let of = |wanted: fn(&Rule) -> bool| literals_of(rules, wanted);
+    let ((in_code, _), (all, near)) = (of(|rule| !rule.low_in_code), of(|_| true));
+    [in_code, all, near]
+        .map(|literals| literals.into_literals().into_iter().map(|(literal, _)| literal).collect())
+}
+
+fn pack_plan(literals: &[Literal]) -> Vec<u8> {
+    let literals: Vec<_> = literals.iter().collect();
+    let small = |number: usize| u8::try_from(number).expect("literals are short");
+    let mut records = BTreeMap::new();
+    for (literal, placed) in literals.iter().zip(choose(&literals, vec![None; literals.len()], ROUNDS)) {
+        let ([a, b, c, d], first) = (key(literal), rarest(literal) + 1);
+        let record: Record = [a, b, c, d, small(placed.offset), small(placed.bucket), small(first as usize)];
+        let other = records.insert(key(literal), record);
+        assert_eq!(
+            other,
+            None,
+            "no other literal has the key of {:?}",
+            literal.bytes.escape_ascii().to_string()
+        );
+    }
+    let len = u16::try_from(records.len()).expect("literals are few").to_le_bytes();
+    len.into_iter().chain(records.into_values().flatten()).collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
-    use crate::prefilter::choice::{choose, rarest};
-    use crate::prefilter::literals_of;
-    use crate::rules::{Rule, RuleSet};
+    use crate::rules::RuleSet;
 
-    /// Raised when the same literals are chosen for in another way.
-    const VERSION: u8 = 1;
-    /// Times that each literal is chosen for: with more, nothing changes.
-    const ROUNDS: usize = 5;
-
-    /// Literals that are searched together: those of source code, all, and all near long words.
-    fn together() -> [Vec<Literal>; 3] {
-        let set = RuleSet::builtin().unwrap();
-        let of = |wanted: fn(&Rule) -> bool| literals_of(set.rules(), wanted);
-        let ((in_code, _), (all, near)) = (of(|rule| !rule.low_in_code), of(|_| true));
-        [in_code, all, near]
-            .map(|literals| literals.into_literals().into_iter().map(|(literal, _)| literal).collect())
+    fn builtin_literals() -> [Vec<Literal>; 3] {
+        literals_of_each_index(RuleSet::builtin().unwrap().rules())
     }
 
-    fn stamp(together: &[Vec<Literal>]) -> [u8; STAMP_LEN] {
-        let table = include_bytes!("grams.txt").iter();
-        let bytes = together.iter().flatten().flat_map(|literal| literal.bytes.iter().chain([&0xff]));
-        hash(table.chain(bytes).chain([&VERSION, &(BUCKETS as u8)])).to_le_bytes()
-    }
-
-    fn packed(literals: &[Literal]) -> Vec<u8> {
-        let literals: Vec<_> = literals.iter().collect();
-        let small = |number: usize| u8::try_from(number).expect("literals are short");
-        let mut records = BTreeMap::new();
-        for (literal, placed) in literals.iter().zip(choose(&literals, vec![None; literals.len()], ROUNDS)) {
-            let ([a, b, c, d], first) = (key(literal), rarest(literal) + 1);
-            let record: Record =
-                [a, b, c, d, small(placed.offset), small(placed.bucket), small(first as usize)];
-            assert_eq!(records.insert(key(literal), record), None, "no two literals have the same hash");
-        }
-        let len = u16::try_from(records.len()).expect("literals are few").to_le_bytes();
-        len.into_iter().chain(records.into_values().flatten()).collect()
-    }
-
-    /// Whether each literal has its place in the plan for it, and nothing else has.
-    fn is_whole(together: &[Vec<Literal>]) -> bool {
-        let is_in = |(literals, plan): (&Vec<Literal>, &[Record])| {
-            let literals: Vec<_> = literals.iter().collect();
-            let firsts = first(&literals);
-            plan.len() == literals.len()
-                && placed(&literals).iter().all(Option::is_some)
-                && firsts.iter().zip(&literals).all(|(first, literal)| *first == Some(rarest(literal)))
-        };
-        plans().count() == together.len() && together.iter().zip(plans()).all(is_in)
-    }
-
+    /// Each literal has its place in the plan for it, and nothing else has.
     #[test]
     fn the_compiled_plans_are_those_of_the_rules() {
-        let together = together();
-        let stamp = stamp(&together);
-        let is_fresh = PLANS.starts_with(&stamp) && is_whole(&together);
-        if !is_fresh && std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
-            let plans = together.iter().flat_map(|literals| packed(literals));
-            let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/prefilter/plan.bin");
-            std::fs::write(path, stamp.into_iter().chain(plans).collect::<Vec<u8>>()).unwrap();
-            return;
+        let indexes = builtin_literals();
+        assert_eq!(plans().count(), indexes.len());
+        for (literals, plan) in indexes.iter().zip(plans()) {
+            let literals: Vec<_> = literals.iter().collect();
+            assert_eq!(plan.len(), literals.len());
+            assert!(placed(&literals).iter().all(Option::is_some));
+            let rarest: Vec<_> = literals.iter().map(|literal| Some(rarest(literal))).collect();
+            assert_eq!(first(&literals), rarest);
         }
-        assert!(
-            is_fresh,
-            "stale: run `UPDATE_SNAPSHOTS=1 cargo test --release -p domesday-engine --lib compiled` and commit \
-             src/prefilter/plan.bin"
-        );
     }
 
     #[test]
     fn what_is_not_in_a_plan_has_no_place() {
-        let [literals, ..] = together();
+        let [literals, ..] = builtin_literals();
         let other = Literal { bytes: b"no rule has this".to_vec(), any_case: true };
         let literals = [&literals[0], &other, &literals[1]];
         assert!(matches!(placed(&literals)[..], [Some(_), None, Some(_)]));

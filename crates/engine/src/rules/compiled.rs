@@ -1,29 +1,31 @@
-//! The families compiled in, as they are once loaded. Reading their text and deriving triggers from their regexes
-//! takes ten times as long as unpacking the outcome, and longer than scanning a small file; so the outcome is kept
-//! in `rules/compiled.bin`, made by the test below:
-//!
-//! ```text
-//! UPDATE_SNAPSHOTS=1 cargo test -p domesday-engine compiled
-//! ```
-//!
-//! The build script (`build.rs`) stamps what the outcome follows from, the rules and this folder's code. A file of
-//! another stamp is not used, so that rules at work are never others than those that are written down; everything
-//! is as before then, and only slower to start.
+//! The built-in rules in packed form. The build script (`build.rs`) reads `rules/*.toml` with the code of this folder and
+//! packs the outcome; the engine unpacks it at start-up. Unpacking takes a tenth of the time that it takes to read the
+//! text and to derive triggers from the regexes, which is longer than the scan of a small file.
 
 use domesday_model::{Category, Level, Regulation, RuleSetHash, Score, Sensitivity};
 
 use super::classification::OwnClass;
 use super::packed::{Packed, packed_fields, text};
-use super::{Context, Lead, Literal, Rule, RuleSource, Shape, Trigger, Validator};
+use super::sources::{self, Loaded};
+use super::{Context, Lead, Literal, Rule, RuleErrors, RuleSource, Shape, Trigger, Validator, hash};
 use crate::builtin;
 use crate::scoring::Starts;
 use crate::validators;
 
-/// Behind the stamp of what it was made from: the hash of the set, and its rules in order of their ids.
-static COMPILED: &[u8] = include_bytes!("../../rules/compiled.bin");
-
-/// The stamp of what is compiled in.
-const STAMP: &str = env!("RULES_STAMP");
+/// The rules of built-in families, and their packed form: the hash of a set of them alone, and the rules in order of
+/// their ids.
+#[allow(dead_code, reason = "only the build script and tests pack")]
+pub fn pack_families(families: &[RuleSource]) -> Result<(Vec<Rule>, Vec<u8>), RuleErrors> {
+    let Loaded { rules, unselected, allows, notes } = sources::read(Vec::new(), families)?;
+    assert!(
+        unselected.is_empty() && allows.is_empty() && notes.is_empty(),
+        "built-in families hold `[[rule]]` only, neither `[[allow]]` nor `[select]`"
+    );
+    let mut packed = Vec::new();
+    hash::of(&rules, &[], &[]).0.pack(&mut packed);
+    rules.pack(&mut packed);
+    Ok((rules, packed))
+}
 
 /// The built-in rules and the hash of a set of them alone, if `sources` begin with their families; and the sources
 /// that follow.
@@ -36,7 +38,7 @@ pub fn split(sources: &[RuleSource]) -> Option<(Vec<Rule>, RuleSetHash, &[RuleSo
     if !is_builtin {
         return None;
     }
-    let mut packed = COMPILED.strip_prefix(STAMP.as_bytes())?;
+    let mut packed = builtin::RULES;
     let hash = RuleSetHash(Packed::unpack(&mut packed)?);
     let rules = Vec::unpack(&mut packed)?;
     Some((rules, hash, own))
@@ -74,7 +76,6 @@ packed_fields!(OwnClass { sensitivity, regulations });
 
 /// They follow from the words.
 impl Packed for Starts {
-    #[cfg(test)]
     fn pack(&self, _: &mut Vec<u8>) {}
 
     fn unpack(_: &mut &[u8]) -> Option<Starts> {
@@ -83,7 +84,6 @@ impl Packed for Starts {
 }
 
 impl Packed for Score {
-    #[cfg(test)]
     fn pack(&self, out: &mut Vec<u8>) {
         self.0.pack(out);
     }
@@ -97,7 +97,6 @@ impl Packed for Score {
 macro_rules! packed_words {
     ($($type:ident),+) => {
         $(impl Packed for $type {
-            #[cfg(test)]
             fn pack(&self, out: &mut Vec<u8>) {
                 super::packed::pack_text(self.as_str(), out);
             }
@@ -111,7 +110,6 @@ macro_rules! packed_words {
 packed_words!(Category, Regulation, Sensitivity);
 
 impl Packed for Level {
-    #[cfg(test)]
     fn pack(&self, out: &mut Vec<u8>) {
         let number: u8 = match self {
             Level::Low => 0,
@@ -127,7 +125,6 @@ impl Packed for Level {
 }
 
 impl Packed for Trigger {
-    #[cfg(test)]
     fn pack(&self, out: &mut Vec<u8>) {
         match self {
             Trigger::Literals(literals) => {
@@ -151,7 +148,6 @@ impl Packed for Trigger {
 }
 
 impl Packed for Shape {
-    #[cfg(test)]
     fn pack(&self, out: &mut Vec<u8>) {
         let numbers: [u8; 3] = match *self {
             Shape::Digits { min } => [0, min, 0],
@@ -177,7 +173,6 @@ impl Packed for Shape {
 }
 
 impl Packed for Validator {
-    #[cfg(test)]
     fn pack(&self, out: &mut Vec<u8>) {
         match self {
             Validator::Named { name, .. } => {
@@ -217,34 +212,17 @@ impl Packed for Validator {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::{RuleSet, sources};
-
-    /// What the file should hold: the outcome of reading the families' text.
-    fn from_text() -> (Vec<Rule>, RuleSetHash, Vec<u8>) {
-        let read = sources::read(Vec::new(), &RuleSet::builtin_sources()).unwrap();
-        assert!(read.allows.is_empty() && read.unselected.is_empty() && read.notes.is_empty());
-        let hash = crate::rules::hash::of(&read.rules, &[], &[]);
-        let mut packed = STAMP.as_bytes().to_vec();
-        hash.0.pack(&mut packed);
-        read.rules.pack(&mut packed);
-        (read.rules, hash, packed)
-    }
+    use crate::rules::RuleSet;
 
     #[test]
     fn the_compiled_rules_are_those_of_the_text() {
-        let (rules, hash, packed) = from_text();
-        if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
-            let path = concat!(env!("CARGO_MANIFEST_DIR"), "/rules/compiled.bin");
-            std::fs::write(path, &packed).unwrap();
-            return;
-        }
-        assert!(
-            packed == COMPILED,
-            "stale: run `UPDATE_SNAPSHOTS=1 cargo test -p domesday-engine compiled` and commit rules/compiled.bin"
-        );
-        let (mut sources, user) = (RuleSet::builtin_sources(), user());
+        let mut sources = RuleSet::builtin_sources();
+        let (rules, packed) = pack_families(&sources).unwrap();
+        assert!(packed == builtin::RULES, "the build script packs what the text says");
+        let hash = hash::of(&rules, &[], &[]);
+        let user = user();
         sources.push(user.clone());
-        let (unpacked, stored, own) = split(&sources).expect("the file is whole");
+        let (unpacked, stored, own) = split(&sources).expect("the packed form is whole");
         assert_eq!((stored, own), (hash, &[user][..]));
         assert_eq!(unpacked.len(), rules.len());
         for (unpacked, rule) in unpacked.iter().zip(&rules) {

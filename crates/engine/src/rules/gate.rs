@@ -83,7 +83,6 @@ impl FromIterator<u8> for ByteSet {
 
 /// Most sets of a gate are full, so these take a byte.
 impl Packed for ByteSet {
-    #[cfg(test)]
     fn pack(&self, out: &mut Vec<u8>) {
         let some = Some(self.0).filter(|_| *self != ByteSet::FULL);
         some.pack(out);
@@ -98,7 +97,6 @@ packed_fields!(Gate { around, first_group });
 
 /// Most gates are open, so these are one.
 impl Packed for Arc<Gate> {
-    #[cfg(test)]
     fn pack(&self, out: &mut Vec<u8>) {
         let some = Some(Gate::clone(self)).filter(|gate| *gate != Gate::open());
         some.pack(out);

@@ -28,6 +28,8 @@ use std::sync::Arc;
 use domesday_model::{Category, Level, RuleSetHash, Score};
 
 pub use classification::{Class, Ground};
+#[allow(unused_imports, reason = "only the build script packs")]
+pub use compiled::pack_families;
 pub use error::{RuleError, RuleErrors};
 pub use search::Patterns;
 

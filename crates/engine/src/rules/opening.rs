@@ -40,7 +40,6 @@ struct Place {
 packed_fields!(Place { at, bytes });
 
 impl Packed for Opening {
-    #[cfg(test)]
     fn pack(&self, out: &mut Vec<u8>) {
         self.places.pack(out);
     }

@@ -1,13 +1,13 @@
 //! A compact form of values, one after another without names: numbers in as few bytes as they need, texts and lists
-//! behind their lengths. It is read by the version that wrote it, and by no other: there is nothing in it to tell
-//! what it is, and whoever reads it must know. What is cut short or out of range reads as `None`.
+//! behind their lengths. The build script writes it and the engine built with it reads it, nobody else: there is nothing
+//! in it to tell what it is, and whoever reads it must know. What is cut short or out of range reads as `None`.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 /// A value that has a packed form.
 pub trait Packed: Sized {
-    #[cfg(test)]
+    #[allow(dead_code, reason = "only the build script and tests pack")]
     fn pack(&self, out: &mut Vec<u8>);
 
     /// The value at the beginning of `from`, which is left at what follows.
@@ -18,7 +18,6 @@ pub trait Packed: Sized {
 macro_rules! packed_fields {
     ($type:ident { $($field:ident),+ $(,)? }) => {
         impl $crate::rules::packed::Packed for $type {
-            #[cfg(test)]
             fn pack(&self, out: &mut Vec<u8>) {
                 $($crate::rules::packed::Packed::pack(&self.$field, out);)+
             }
@@ -43,14 +42,13 @@ pub fn text<'f>(from: &mut &'f [u8]) -> Option<&'f str> {
     std::str::from_utf8(bytes(from, len)?).ok()
 }
 
-#[cfg(test)]
+#[allow(dead_code, reason = "only the build script and tests pack")]
 pub fn pack_text(text: &str, out: &mut Vec<u8>) {
     text.len().pack(out);
     out.extend_from_slice(text.as_bytes());
 }
 
 impl Packed for u8 {
-    #[cfg(test)]
     fn pack(&self, out: &mut Vec<u8>) {
         out.push(*self);
     }
@@ -61,7 +59,6 @@ impl Packed for u8 {
 }
 
 impl Packed for bool {
-    #[cfg(test)]
     fn pack(&self, out: &mut Vec<u8>) {
         out.push((*self).into());
     }
@@ -73,7 +70,6 @@ impl Packed for bool {
 
 /// Seven bits to a byte, the lowest first; the eighth says that more follow.
 impl Packed for u64 {
-    #[cfg(test)]
     fn pack(&self, out: &mut Vec<u8>) {
         let mut rest = *self;
         while rest > 0x7f {
@@ -97,7 +93,6 @@ impl Packed for u64 {
 }
 
 impl Packed for usize {
-    #[cfg(test)]
     fn pack(&self, out: &mut Vec<u8>) {
         (*self as u64).pack(out);
     }
@@ -108,7 +103,6 @@ impl Packed for usize {
 }
 
 impl Packed for f64 {
-    #[cfg(test)]
     fn pack(&self, out: &mut Vec<u8>) {
         self.to_bits().pack(out);
     }
@@ -119,7 +113,6 @@ impl Packed for f64 {
 }
 
 impl<T: Packed, const N: usize> Packed for [T; N] {
-    #[cfg(test)]
     fn pack(&self, out: &mut Vec<u8>) {
         self.iter().for_each(|item| item.pack(out));
     }
@@ -132,7 +125,6 @@ impl<T: Packed, const N: usize> Packed for [T; N] {
 }
 
 impl<T: Packed> Packed for Vec<T> {
-    #[cfg(test)]
     fn pack(&self, out: &mut Vec<u8>) {
         self.len().pack(out);
         self.iter().for_each(|item| item.pack(out));
@@ -150,7 +142,6 @@ impl<T: Packed> Packed for Vec<T> {
 }
 
 impl<T: Packed> Packed for Option<T> {
-    #[cfg(test)]
     fn pack(&self, out: &mut Vec<u8>) {
         self.is_some().pack(out);
         self.iter().for_each(|item| item.pack(out));
@@ -165,7 +156,6 @@ impl<T: Packed> Packed for Option<T> {
 }
 
 impl Packed for Range<usize> {
-    #[cfg(test)]
     fn pack(&self, out: &mut Vec<u8>) {
         [self.start, self.end].pack(out);
     }
@@ -176,7 +166,6 @@ impl Packed for Range<usize> {
 }
 
 impl Packed for String {
-    #[cfg(test)]
     fn pack(&self, out: &mut Vec<u8>) {
         pack_text(self, out);
     }
@@ -187,7 +176,6 @@ impl Packed for String {
 }
 
 impl Packed for Arc<str> {
-    #[cfg(test)]
     fn pack(&self, out: &mut Vec<u8>) {
         pack_text(self, out);
     }

@@ -59,7 +59,6 @@ impl Patterns {
 
 /// They were checked before they were packed.
 impl Packed for Patterns {
-    #[cfg(test)]
     fn pack(&self, out: &mut Vec<u8>) {
         self.texts.pack(out);
     }
