@@ -20,8 +20,10 @@ use super::{
 };
 use crate::configured::FINGERPRINT_KEY;
 use crate::decide::{CONTAINERS, OBJECTS, RecordKinds};
+use crate::roles::{
+    AdminStore, ComposerStore, LeaseStore, OrchestratorStore, ReportStore, SharedStore, WorkerStore,
+};
 use crate::types::*;
-use crate::verbs::Store;
 
 impl PostgresStore {
     async fn packet_records(&self, packet: &WorkPacket, kinds: RecordKinds) -> Result<Vec<PacketObject>> {
@@ -36,17 +38,50 @@ impl PostgresStore {
 }
 
 #[async_trait]
-impl Store for PostgresStore {
+impl SharedStore for PostgresStore {
+    async fn rule_set(&self, hash: RuleSetHash) -> Result<Option<String>> {
+        let rows = self.read(jobs::RULE_SET, params![hash.0.to_vec()]).await?;
+        rows.first().map(|row| get(row, 0)).transpose()
+    }
+
+    async fn fingerprint_key(&self) -> Result<Option<String>> {
+        let rows = self.read(datasources::SETTING, params![FINGERPRINT_KEY]).await?;
+        rows.first().map(|row| get(row, 0)).transpose()
+    }
+
+    fn changes(&self) -> watch::Receiver<u64> {
+        self.waker.subscribe()
+    }
+}
+
+#[async_trait]
+impl LeaseStore for PostgresStore {
+    async fn register(&self, process: &Process, lease: Duration) -> Result<()> {
+        transact!(self.write("register"), |tx| async {
+            jobs::register(&mut tx, process, lease);
+            Ok(())
+        })
+    }
+
+    async fn renew(&self, role: Role, id: ProcessId, lease: Duration, load: Load) -> Result<bool> {
+        transact!(self.write("renew"), |tx| jobs::renew(&mut tx, role, id, lease, load))
+    }
+
+    async fn release(&self, role: Role, id: ProcessId) -> Result<()> {
+        transact!(self.write("release"), |tx| async {
+            jobs::release(&mut tx, role, id);
+            Ok(())
+        })
+    }
+}
+
+#[async_trait]
+impl ComposerStore for PostgresStore {
     async fn put_rule_set(&self, hash: RuleSetHash, rules: &str) -> Result<()> {
         transact!(self.write("put_rule_set"), |tx| async {
             tx.run(jobs::PUT_RULE_SET, params![hash.0.to_vec(), rules.to_owned()]);
             Ok(())
         })
-    }
-
-    async fn rule_set(&self, hash: RuleSetHash) -> Result<Option<String>> {
-        let rows = self.read(jobs::RULE_SET, params![hash.0.to_vec()]).await?;
-        rows.first().map(|row| get(row, 0)).transpose()
     }
 
     async fn submit(&self, job: NewMasterJob) -> Result<()> {
@@ -71,18 +106,15 @@ impl Store for PostgresStore {
         })
     }
 
+    async fn retry_tasks(&self, which: Retry) -> Result<u64> {
+        transact!(self.write("retry_tasks"), |tx| retry::retry(&mut tx, which))
+    }
+}
+
+#[async_trait]
+impl AdminStore for PostgresStore {
     async fn put_datasource(&self, source: &DatasourceSpec, put: Put) -> Result<()> {
         transact!(self.write("put_datasource"), |tx| datasources::put(&mut tx, source, put))
-    }
-
-    async fn managed_datasources(&self) -> Result<Vec<ManagedDatasource>> {
-        let rows = self.read(datasources::MANAGED, params![None::<String>]).await?;
-        rows.iter().map(datasources::managed).collect()
-    }
-
-    async fn managed_datasource(&self, name: &str) -> Result<Option<ManagedDatasource>> {
-        let rows = self.read(datasources::MANAGED, params![name.to_owned()]).await?;
-        rows.first().map(datasources::managed).transpose()
     }
 
     async fn remove_datasource(&self, name: &str) -> Result<()> {
@@ -98,31 +130,8 @@ impl Store for PostgresStore {
         transact!(self.write("put_template"), |tx| templates::put(&mut tx, template, put, next_firing_ms))
     }
 
-    async fn templates(&self) -> Result<Vec<StoredTemplate>> {
-        let rows = self.read(templates::TEMPLATES, params![None::<String>]).await?;
-        rows.iter().map(templates::stored).collect()
-    }
-
-    async fn template(&self, name: &str) -> Result<Option<StoredTemplate>> {
-        let rows = self.read(templates::TEMPLATES, params![name.to_owned()]).await?;
-        rows.first().map(templates::stored).transpose()
-    }
-
     async fn remove_template(&self, name: &str) -> Result<()> {
         transact!(self.write("remove_template"), |tx| templates::remove(&mut tx, name))
-    }
-
-    async fn due_templates(&self) -> Result<DueTemplates> {
-        transact!(self.snapshot(), |tx| templates::due(&mut tx))
-    }
-
-    async fn fire(&self, firing: Firing) -> Result<bool> {
-        transact!(self.write("fire"), |tx| templates::fire(&mut tx, &firing))
-    }
-
-    async fn fingerprint_key(&self) -> Result<Option<String>> {
-        let rows = self.read(datasources::SETTING, params![FINGERPRINT_KEY]).await?;
-        rows.first().map(|row| get(row, 0)).transpose()
     }
 
     async fn set_fingerprint_key(&self, id: &str, replace: bool) -> Result<String> {
@@ -131,24 +140,13 @@ impl Store for PostgresStore {
         ))
     }
 
-    async fn register(&self, process: &Process, lease: Duration) -> Result<()> {
-        transact!(self.write("register"), |tx| async {
-            jobs::register(&mut tx, process, lease);
-            Ok(())
-        })
+    async fn prune(&self, older_than: Duration, max: u32) -> Result<PruneReport> {
+        transact!(self.write("prune"), |tx| prune::prune(&mut tx, older_than, max))
     }
+}
 
-    async fn renew(&self, role: Role, id: ProcessId, lease: Duration, load: Load) -> Result<bool> {
-        transact!(self.write("renew"), |tx| jobs::renew(&mut tx, role, id, lease, load))
-    }
-
-    async fn release(&self, role: Role, id: ProcessId) -> Result<()> {
-        transact!(self.write("release"), |tx| async {
-            jobs::release(&mut tx, role, id);
-            Ok(())
-        })
-    }
-
+#[async_trait]
+impl OrchestratorStore for PostgresStore {
     async fn claim_job(
         &self,
         orchestrator: ProcessId,
@@ -204,6 +202,32 @@ impl Store for PostgresStore {
         transact!(self.write("sweep"), |tx| results::sweep(&mut tx, max))
     }
 
+    async fn fire(&self, firing: Firing) -> Result<bool> {
+        transact!(self.write("fire"), |tx| templates::fire(&mut tx, &firing))
+    }
+
+    async fn events(&self, consumer: &str, max: u32) -> Result<Vec<Event>> {
+        transact!(self.write("events"), |tx| results::events(&mut tx, consumer, max))
+    }
+
+    async fn acknowledge(&self, consumer: &str, position: i64) -> Result<()> {
+        transact!(self.write("acknowledge"), |tx| async {
+            results::acknowledge(&mut tx, consumer, position);
+            Ok(())
+        })
+    }
+
+    async fn save_checkpoint(&self, target: &str, data: &serde_json::Value) -> Result<CheckpointId> {
+        transact!(self.write("save_checkpoint"), |tx| sessions::save_checkpoint(&mut tx, target, data))
+    }
+
+    async fn delete_checkpoint(&self, target: &str) -> Result<bool> {
+        transact!(self.write("delete_checkpoint"), |tx| sessions::delete_checkpoint(&mut tx, target))
+    }
+}
+
+#[async_trait]
+impl WorkerStore for PostgresStore {
     async fn claim_tasks(
         &self,
         worker: ProcessId,
@@ -326,24 +350,65 @@ impl Store for PostgresStore {
     async fn are_done(&self, claims: &[Claim]) -> Result<Vec<bool>> {
         transact!(self.write("are_done"), |tx| tasks::are_done(&mut tx, claims))
     }
+}
 
-    fn changes(&self) -> watch::Receiver<u64> {
-        self.waker.subscribe()
+#[async_trait]
+impl ReportStore for PostgresStore {
+    async fn managed_datasources(&self) -> Result<Vec<ManagedDatasource>> {
+        let rows = self.read(datasources::MANAGED, params![None::<String>]).await?;
+        rows.iter().map(datasources::managed).collect()
     }
 
-    async fn events(&self, consumer: &str, max: u32) -> Result<Vec<Event>> {
-        transact!(self.write("events"), |tx| results::events(&mut tx, consumer, max))
+    async fn managed_datasource(&self, name: &str) -> Result<Option<ManagedDatasource>> {
+        let rows = self.read(datasources::MANAGED, params![name.to_owned()]).await?;
+        rows.first().map(datasources::managed).transpose()
     }
 
-    async fn acknowledge(&self, consumer: &str, position: i64) -> Result<()> {
-        transact!(self.write("acknowledge"), |tx| async {
-            results::acknowledge(&mut tx, consumer, position);
-            Ok(())
-        })
+    async fn templates(&self) -> Result<Vec<StoredTemplate>> {
+        let rows = self.read(templates::TEMPLATES, params![None::<String>]).await?;
+        rows.iter().map(templates::stored).collect()
+    }
+
+    async fn template(&self, name: &str) -> Result<Option<StoredTemplate>> {
+        let rows = self.read(templates::TEMPLATES, params![name.to_owned()]).await?;
+        rows.first().map(templates::stored).transpose()
+    }
+
+    async fn due_templates(&self) -> Result<DueTemplates> {
+        transact!(self.snapshot(), |tx| templates::due(&mut tx))
+    }
+
+    async fn master_job(&self, id: MasterJobId) -> Result<Option<MasterJob>> {
+        let rows = self.read(jobs::MASTER_JOB, params![id.0.to_vec()]).await?;
+        Ok(jobs::master_jobs(&rows)?.pop())
+    }
+
+    async fn master_jobs(&self, max: u32) -> Result<Vec<MasterJob>> {
+        let rows = self.read(jobs::MASTER_JOBS, params![i64::from(max)]).await?;
+        jobs::master_jobs(&rows)
     }
 
     async fn child_jobs(&self, master: MasterJobId) -> Result<Vec<ChildJobState>> {
         transact!(self.snapshot(), |tx| operations::child_jobs(&mut tx, master))
+    }
+
+    async fn summary(&self, master: MasterJobId) -> Result<JobSummary> {
+        transact!(self.snapshot(), |tx| reports::summary(&mut tx, master))
+    }
+
+    async fn datasources(&self, master: MasterJobId) -> Result<Vec<Datasource>> {
+        let rows = self.read(reports::DATASOURCES, params![master.0.to_vec()]).await?;
+        rows.iter().map(reports::datasource).collect()
+    }
+
+    async fn job_rule_set(&self, master: MasterJobId) -> Result<Option<RuleSetHash>> {
+        let rows = self.read(reports::CONFIGURATION, params![master.0.to_vec()]).await?;
+        rows.first().map(reports::job_rule_set).transpose()
+    }
+
+    async fn job_fingerprint_key(&self, master: MasterJobId) -> Result<Option<String>> {
+        let rows = self.read(reports::CONFIGURATION, params![master.0.to_vec()]).await?;
+        rows.first().map(reports::job_fingerprint_key).transpose()
     }
 
     async fn tasks(&self, filter: TaskFilter, max: u32) -> Result<Vec<TaskInfo>> {
@@ -357,16 +422,8 @@ impl Store for PostgresStore {
         rows.first().map(operations::task_info).transpose()
     }
 
-    async fn retry_tasks(&self, which: Retry) -> Result<u64> {
-        transact!(self.write("retry_tasks"), |tx| retry::retry(&mut tx, which))
-    }
-
     async fn fleet(&self) -> Result<Fleet> {
         transact!(self.snapshot(), |tx| operations::fleet(&mut tx))
-    }
-
-    async fn prune(&self, older_than: Duration, max: u32) -> Result<PruneReport> {
-        transact!(self.write("prune"), |tx| prune::prune(&mut tx, older_than, max))
     }
 
     async fn sessions(
@@ -406,14 +463,6 @@ impl Store for PostgresStore {
         rows.first().map(|row| sessions::checkpoint_from(row, 0)).transpose()
     }
 
-    async fn save_checkpoint(&self, target: &str, data: &serde_json::Value) -> Result<CheckpointId> {
-        transact!(self.write("save_checkpoint"), |tx| sessions::save_checkpoint(&mut tx, target, data))
-    }
-
-    async fn delete_checkpoint(&self, target: &str) -> Result<bool> {
-        transact!(self.write("delete_checkpoint"), |tx| sessions::delete_checkpoint(&mut tx, target))
-    }
-
     async fn target(&self, id: ScanTargetId) -> Result<Option<ScanTarget>> {
         let rows = self.read(targets::TARGET, params![id.0.to_vec()]).await?;
         rows.first().map(targets::scan_target).transpose()
@@ -432,20 +481,6 @@ impl Store for PostgresStore {
     ) -> Result<Vec<ScanTarget>> {
         let Call { sql, params } = targets::page(&filter, after, max);
         self.read(sql, params).await?.iter().map(targets::scan_target).collect()
-    }
-
-    async fn master_job(&self, id: MasterJobId) -> Result<Option<MasterJob>> {
-        let rows = self.read(jobs::MASTER_JOB, params![id.0.to_vec()]).await?;
-        Ok(jobs::master_jobs(&rows)?.pop())
-    }
-
-    async fn master_jobs(&self, max: u32) -> Result<Vec<MasterJob>> {
-        let rows = self.read(jobs::MASTER_JOBS, params![i64::from(max)]).await?;
-        jobs::master_jobs(&rows)
-    }
-
-    async fn summary(&self, master: MasterJobId) -> Result<JobSummary> {
-        transact!(self.snapshot(), |tx| reports::summary(&mut tx, master))
     }
 
     async fn occurrences(&self, master: MasterJobId, filter: OccurrenceFilter) -> Result<OccurrenceStream> {
@@ -470,20 +505,5 @@ impl Store for PostgresStore {
     async fn problems(&self, master: MasterJobId, max: u32) -> Result<Vec<Problem>> {
         let rows = self.read(reports::PROBLEMS, params![master.0.to_vec(), i64::from(max)]).await?;
         rows.iter().map(reports::problem).collect()
-    }
-
-    async fn datasources(&self, master: MasterJobId) -> Result<Vec<Datasource>> {
-        let rows = self.read(reports::DATASOURCES, params![master.0.to_vec()]).await?;
-        rows.iter().map(reports::datasource).collect()
-    }
-
-    async fn job_rule_set(&self, master: MasterJobId) -> Result<Option<RuleSetHash>> {
-        let rows = self.read(reports::CONFIGURATION, params![master.0.to_vec()]).await?;
-        rows.first().map(reports::job_rule_set).transpose()
-    }
-
-    async fn job_fingerprint_key(&self, master: MasterJobId) -> Result<Option<String>> {
-        let rows = self.read(reports::CONFIGURATION, params![master.0.to_vec()]).await?;
-        rows.first().map(reports::job_fingerprint_key).transpose()
     }
 }

@@ -17,19 +17,48 @@ use super::{
     sessions, tables, targets, tasks, templates, units,
 };
 use crate::decide::{CONTAINERS, OBJECTS};
+use crate::roles::{
+    AdminStore, ComposerStore, LeaseStore, OrchestratorStore, ReportStore, SharedStore, WorkerStore,
+};
 use crate::types::*;
 use crate::values;
-use crate::verbs::Store;
 
 #[async_trait]
-impl Store for SqliteStore {
+impl SharedStore for SqliteStore {
+    async fn rule_set(&self, hash: RuleSetHash) -> Result<Option<String>> {
+        self.read(move |c| jobs::rule_set(c, hash)).await
+    }
+
+    async fn fingerprint_key(&self) -> Result<Option<String>> {
+        self.read(datasources::fingerprint_key).await
+    }
+
+    fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.clone()
+    }
+}
+
+#[async_trait]
+impl LeaseStore for SqliteStore {
+    async fn register(&self, process: &Process, lease: Duration) -> Result<()> {
+        let process = process.clone();
+        self.write("register", move |c| jobs::register(c, &process, lease)).await
+    }
+
+    async fn renew(&self, role: Role, id: ProcessId, lease: Duration, load: Load) -> Result<bool> {
+        self.write("renew", move |c| jobs::renew(c, role, id, lease, load)).await
+    }
+
+    async fn release(&self, role: Role, id: ProcessId) -> Result<()> {
+        self.write("release", move |c| jobs::release(c, role, id)).await
+    }
+}
+
+#[async_trait]
+impl ComposerStore for SqliteStore {
     async fn put_rule_set(&self, hash: RuleSetHash, rules: &str) -> Result<()> {
         let rules = rules.to_owned();
         self.write("put_rule_set", move |c| jobs::put_rule_set(c, hash, &rules)).await
-    }
-
-    async fn rule_set(&self, hash: RuleSetHash) -> Result<Option<String>> {
-        self.read(move |c| jobs::rule_set(c, hash)).await
     }
 
     async fn submit(&self, job: NewMasterJob) -> Result<()> {
@@ -48,18 +77,16 @@ impl Store for SqliteStore {
         self.write("append_command", move |c| jobs::append_command(c, master, command)).await
     }
 
+    async fn retry_tasks(&self, which: Retry) -> Result<u64> {
+        self.write("retry_tasks", move |c| retry::retry(c, which)).await
+    }
+}
+
+#[async_trait]
+impl AdminStore for SqliteStore {
     async fn put_datasource(&self, source: &DatasourceSpec, put: Put) -> Result<()> {
         let source = source.clone();
         self.write("put_datasource", move |c| datasources::put(c, &source, put)).await
-    }
-
-    async fn managed_datasources(&self) -> Result<Vec<ManagedDatasource>> {
-        self.read(|c| datasources::managed(c, None)).await
-    }
-
-    async fn managed_datasource(&self, name: &str) -> Result<Option<ManagedDatasource>> {
-        let name = name.to_owned();
-        self.read(move |c| Ok(datasources::managed(c, Some(&name))?.pop())).await
     }
 
     async fn remove_datasource(&self, name: &str) -> Result<()> {
@@ -77,30 +104,9 @@ impl Store for SqliteStore {
         self.write("put_template", move |c| templates::put(c, &template, put, next_firing_ms)).await
     }
 
-    async fn templates(&self) -> Result<Vec<StoredTemplate>> {
-        self.read(|c| templates::stored(c, None)).await
-    }
-
-    async fn template(&self, name: &str) -> Result<Option<StoredTemplate>> {
-        let name = name.to_owned();
-        self.read(move |c| Ok(templates::stored(c, Some(&name))?.pop())).await
-    }
-
     async fn remove_template(&self, name: &str) -> Result<()> {
         let name = name.to_owned();
         self.write("remove_template", move |c| templates::remove(c, &name)).await
-    }
-
-    async fn due_templates(&self) -> Result<DueTemplates> {
-        self.read(templates::due).await
-    }
-
-    async fn fire(&self, firing: Firing) -> Result<bool> {
-        self.write("fire", move |c| templates::fire(c, &firing)).await
-    }
-
-    async fn fingerprint_key(&self) -> Result<Option<String>> {
-        self.read(datasources::fingerprint_key).await
     }
 
     async fn set_fingerprint_key(&self, id: &str, replace: bool) -> Result<String> {
@@ -108,19 +114,18 @@ impl Store for SqliteStore {
         self.write("set_fingerprint_key", move |c| datasources::set_fingerprint_key(c, &id, replace)).await
     }
 
-    async fn register(&self, process: &Process, lease: Duration) -> Result<()> {
-        let process = process.clone();
-        self.write("register", move |c| jobs::register(c, &process, lease)).await
+    async fn prune(&self, older_than: Duration, max: u32) -> Result<PruneReport> {
+        let kept = Arc::clone(&self.kept);
+        self.write("prune", move |c| {
+            kept.clear();
+            prune::prune(c, older_than, max)
+        })
+        .await
     }
+}
 
-    async fn renew(&self, role: Role, id: ProcessId, lease: Duration, load: Load) -> Result<bool> {
-        self.write("renew", move |c| jobs::renew(c, role, id, lease, load)).await
-    }
-
-    async fn release(&self, role: Role, id: ProcessId) -> Result<()> {
-        self.write("release", move |c| jobs::release(c, role, id)).await
-    }
-
+#[async_trait]
+impl OrchestratorStore for SqliteStore {
     async fn claim_job(
         &self,
         orchestrator: ProcessId,
@@ -184,6 +189,33 @@ impl Store for SqliteStore {
         self.write("sweep", move |c| results::sweep(c, max)).await
     }
 
+    async fn fire(&self, firing: Firing) -> Result<bool> {
+        self.write("fire", move |c| templates::fire(c, &firing)).await
+    }
+
+    async fn events(&self, consumer: &str, max: u32) -> Result<Vec<Event>> {
+        let consumer = consumer.to_owned();
+        self.read(move |c| results::events(c, &consumer, max)).await
+    }
+
+    async fn acknowledge(&self, consumer: &str, position: i64) -> Result<()> {
+        let consumer = consumer.to_owned();
+        self.write("acknowledge", move |c| results::acknowledge(c, &consumer, position)).await
+    }
+
+    async fn save_checkpoint(&self, target: &str, data: &serde_json::Value) -> Result<CheckpointId> {
+        let (target, data) = (target.to_owned(), data.clone());
+        self.write("save_checkpoint", move |c| sessions::save_checkpoint(c, &target, &data)).await
+    }
+
+    async fn delete_checkpoint(&self, target: &str) -> Result<bool> {
+        let target = target.to_owned();
+        self.write("delete_checkpoint", move |c| sessions::delete_checkpoint(c, &target)).await
+    }
+}
+
+#[async_trait]
+impl WorkerStore for SqliteStore {
     async fn claim_tasks(
         &self,
         worker: ProcessId,
@@ -337,23 +369,58 @@ impl Store for SqliteStore {
         // Through the writer: a commit still under way is waited for.
         self.write("are_done", move |c| claims.iter().map(|claim| tasks::is_done(c, claim)).collect()).await
     }
+}
 
-    fn changes(&self) -> watch::Receiver<u64> {
-        self.changes.clone()
+#[async_trait]
+impl ReportStore for SqliteStore {
+    async fn managed_datasources(&self) -> Result<Vec<ManagedDatasource>> {
+        self.read(|c| datasources::managed(c, None)).await
     }
 
-    async fn events(&self, consumer: &str, max: u32) -> Result<Vec<Event>> {
-        let consumer = consumer.to_owned();
-        self.read(move |c| results::events(c, &consumer, max)).await
+    async fn managed_datasource(&self, name: &str) -> Result<Option<ManagedDatasource>> {
+        let name = name.to_owned();
+        self.read(move |c| Ok(datasources::managed(c, Some(&name))?.pop())).await
     }
 
-    async fn acknowledge(&self, consumer: &str, position: i64) -> Result<()> {
-        let consumer = consumer.to_owned();
-        self.write("acknowledge", move |c| results::acknowledge(c, &consumer, position)).await
+    async fn templates(&self) -> Result<Vec<StoredTemplate>> {
+        self.read(|c| templates::stored(c, None)).await
+    }
+
+    async fn template(&self, name: &str) -> Result<Option<StoredTemplate>> {
+        let name = name.to_owned();
+        self.read(move |c| Ok(templates::stored(c, Some(&name))?.pop())).await
+    }
+
+    async fn due_templates(&self) -> Result<DueTemplates> {
+        self.read(templates::due).await
+    }
+
+    async fn master_job(&self, id: MasterJobId) -> Result<Option<MasterJob>> {
+        self.read(move |c| jobs::master_job(c, id)).await
+    }
+
+    async fn master_jobs(&self, max: u32) -> Result<Vec<MasterJob>> {
+        self.read(move |c| jobs::master_jobs(c, max)).await
     }
 
     async fn child_jobs(&self, master: MasterJobId) -> Result<Vec<ChildJobState>> {
         self.read(move |c| operations::child_jobs(c, master)).await
+    }
+
+    async fn summary(&self, master: MasterJobId) -> Result<JobSummary> {
+        self.read(move |c| reports::summary(c, master)).await
+    }
+
+    async fn datasources(&self, master: MasterJobId) -> Result<Vec<Datasource>> {
+        self.read(move |c| reports::datasources(c, master)).await
+    }
+
+    async fn job_rule_set(&self, master: MasterJobId) -> Result<Option<RuleSetHash>> {
+        self.read(move |c| reports::from_configuration(c, master, values::rule_set_of)).await
+    }
+
+    async fn job_fingerprint_key(&self, master: MasterJobId) -> Result<Option<String>> {
+        self.read(move |c| reports::from_configuration(c, master, values::fingerprint_key_of)).await
     }
 
     async fn tasks(&self, filter: TaskFilter, max: u32) -> Result<Vec<TaskInfo>> {
@@ -364,21 +431,8 @@ impl Store for SqliteStore {
         self.read(move |c| operations::task(c, id)).await
     }
 
-    async fn retry_tasks(&self, which: Retry) -> Result<u64> {
-        self.write("retry_tasks", move |c| retry::retry(c, which)).await
-    }
-
     async fn fleet(&self) -> Result<Fleet> {
         self.read(operations::fleet).await
-    }
-
-    async fn prune(&self, older_than: Duration, max: u32) -> Result<PruneReport> {
-        let kept = Arc::clone(&self.kept);
-        self.write("prune", move |c| {
-            kept.clear();
-            prune::prune(c, older_than, max)
-        })
-        .await
     }
 
     async fn sessions(
@@ -412,16 +466,6 @@ impl Store for SqliteStore {
         self.read(move |c| sessions::checkpoint_of(c, &target)).await
     }
 
-    async fn save_checkpoint(&self, target: &str, data: &serde_json::Value) -> Result<CheckpointId> {
-        let (target, data) = (target.to_owned(), data.clone());
-        self.write("save_checkpoint", move |c| sessions::save_checkpoint(c, &target, &data)).await
-    }
-
-    async fn delete_checkpoint(&self, target: &str) -> Result<bool> {
-        let target = target.to_owned();
-        self.write("delete_checkpoint", move |c| sessions::delete_checkpoint(c, &target)).await
-    }
-
     async fn target(&self, id: ScanTargetId) -> Result<Option<ScanTarget>> {
         self.read(move |c| targets::target(c, id)).await
     }
@@ -438,18 +482,6 @@ impl Store for SqliteStore {
         max: u32,
     ) -> Result<Vec<ScanTarget>> {
         self.read(move |c| targets::targets(c, &filter, after, max)).await
-    }
-
-    async fn master_job(&self, id: MasterJobId) -> Result<Option<MasterJob>> {
-        self.read(move |c| jobs::master_job(c, id)).await
-    }
-
-    async fn master_jobs(&self, max: u32) -> Result<Vec<MasterJob>> {
-        self.read(move |c| jobs::master_jobs(c, max)).await
-    }
-
-    async fn summary(&self, master: MasterJobId) -> Result<JobSummary> {
-        self.read(move |c| reports::summary(c, master)).await
     }
 
     async fn occurrences(&self, master: MasterJobId, filter: OccurrenceFilter) -> Result<OccurrenceStream> {
@@ -472,17 +504,5 @@ impl Store for SqliteStore {
 
     async fn problems(&self, master: MasterJobId, max: u32) -> Result<Vec<Problem>> {
         self.read(move |c| reports::problems(c, master, max)).await
-    }
-
-    async fn datasources(&self, master: MasterJobId) -> Result<Vec<Datasource>> {
-        self.read(move |c| reports::datasources(c, master)).await
-    }
-
-    async fn job_rule_set(&self, master: MasterJobId) -> Result<Option<RuleSetHash>> {
-        self.read(move |c| reports::from_configuration(c, master, values::rule_set_of)).await
-    }
-
-    async fn job_fingerprint_key(&self, master: MasterJobId) -> Result<Option<String>> {
-        self.read(move |c| reports::from_configuration(c, master, values::fingerprint_key_of)).await
     }
 }
