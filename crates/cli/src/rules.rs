@@ -8,7 +8,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use domesday_control::{ControlError, RuleCache};
 use domesday_engine::{Rule, RuleSet, RuleSource, check_examples};
 use domesday_model::MasterJobId;
-use domesday_store::Store;
+use domesday_store::ReportStore;
 
 use crate::output::RuleInfo;
 use crate::say;
@@ -116,7 +116,7 @@ pub fn check(own: &[RuleSource]) -> Result<usize> {
 
 /// What a report of a job says of its rules: those it was run with, which may be gone by now. A set that
 /// this version cannot read leaves the built-in ones, and other findings are shown by their rule's id.
-pub async fn of_job(store: &dyn Store, master: MasterJobId) -> Result<RuleSet> {
+pub async fn of_job(store: &dyn ReportStore, master: MasterJobId) -> Result<RuleSet> {
     if let Some(hash) = store.job_rule_set(master).await? {
         match RuleCache::stored(store, hash).await {
             Ok(rules) => return Ok(rules),

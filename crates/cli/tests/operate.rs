@@ -12,7 +12,9 @@ use common::book::Book;
 use common::{Place, Ran, run, text};
 use domesday_model::{JobStatus, ObjectKey, ProcessId, Reason, TargetDraft, TaskType};
 use domesday_store::postgres::{Options, PostgresStore};
-use domesday_store::{GiveBack, OwnedJob, Process, Role, Store, UnitListing};
+use domesday_store::{
+    GiveBack, LeaseStore, OrchestratorStore, OwnedJob, Process, Role, UnitListing, WorkerStore,
+};
 use domesday_testkit::postgres::Server;
 use serde_json::{Value, json};
 

@@ -23,7 +23,7 @@ use domesday_model::{
 };
 use domesday_scheduler::{CoreConfig, ObjectError, OpenObject, ScanCore};
 use domesday_store::sqlite::{BOOK_FILE, Options, SqliteStore};
-use domesday_store::{NewMasterJob, Store};
+use domesday_store::{ComposerStore, NewMasterJob, ReportStore, Store};
 
 const KIND: &str = "made-up";
 const GROUP: &str = "here";

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use domesday_engine::{RuleSet, RuleSource};
 use domesday_model::{DatasourceSpec, JobConfiguration, MasterJobId, ScanTemplate};
-use domesday_store::{ManagedDatasource, NewMasterJob, Store, StoreError};
+use domesday_store::{ComposerStore, ManagedDatasource, NewMasterJob, StoreError};
 
 use crate::rules::RuleCache;
 
@@ -31,7 +31,7 @@ pub enum ComposeError {
 
 /// A job that is ready to be submitted. Its rule set is in the book already.
 pub async fn compose(
-    store: &dyn Store,
+    store: &dyn ComposerStore,
     template: &ScanTemplate,
     id: MasterJobId,
 ) -> Result<NewMasterJob, ComposeError> {

@@ -13,7 +13,10 @@ use async_trait::async_trait;
 use domesday_model::{
     BatchId, BatchStatus, EnumerationSessionId, ScanTargetId, TaskId, TaskStatus, TaskType,
 };
-use domesday_store::{JobLease, Retry, SessionInfo, Store, StoreError, TargetFilter, TaskFilter, TaskInfo};
+use domesday_store::{
+    JobLease, OrchestratorStore, ReportStore, Retry, SessionInfo, StoreError, TargetFilter, TaskFilter,
+    TaskInfo,
+};
 
 use crate::backoff::jitter;
 
@@ -25,7 +28,7 @@ const LOOK_AT_LEAST: Duration = Duration::from_secs(2);
 const LOOK_AT_MOST: Duration = Duration::from_millis(100);
 
 pub struct Coordinator {
-    store: Arc<dyn Store>,
+    store: Arc<dyn OrchestratorStore>,
 }
 
 /// The enumeration of one target, under way or ended. Each view closes when the enumeration has ended and all
@@ -48,7 +51,7 @@ pub struct EnumerationError {
 }
 
 impl Coordinator {
-    pub fn new(store: Arc<dyn Store>) -> Coordinator {
+    pub fn new(store: Arc<dyn OrchestratorStore>) -> Coordinator {
         Coordinator { store }
     }
 
@@ -91,35 +94,35 @@ impl Coordinator {
 
     /// Views of a session, whoever started it.
     pub async fn follow(&self, session: EnumerationSessionId) -> Result<Enumeration, StoreError> {
-        let known = Arc::new(find(self.store.as_ref(), session).await?);
-        Ok(Enumeration {
-            session,
-            targets: self.view(&known, Targets(None)),
-            tasks: self.view(&known, Tasks(None)),
-            errors: self.view(&known, Errors { known: None, look: None }),
-        })
-    }
-
-    fn view<T>(&self, session: &Arc<SessionInfo>, rows: impl Rows<T> + 'static) -> View<T> {
-        View {
-            store: Arc::clone(&self.store),
-            session: Arc::clone(session),
-            rows: Box::new(rows),
-            ready: VecDeque::new(),
-            seen: HashSet::new(),
-            is_last_pass: false,
-        }
+        let store: Arc<dyn OrchestratorStore> = Arc::clone(&self.store);
+        Enumeration::follow(store, session).await
     }
 }
 
-async fn find(store: &dyn Store, session: EnumerationSessionId) -> Result<SessionInfo, StoreError> {
+impl Enumeration {
+    /// Views of a session, whoever started it, for whoever only reads.
+    pub async fn follow(
+        store: Arc<dyn ReportStore>,
+        session: EnumerationSessionId,
+    ) -> Result<Enumeration, StoreError> {
+        let known = Arc::new(find(store.as_ref(), session).await?);
+        Ok(Enumeration {
+            session,
+            targets: View::new(&store, &known, Targets(None)),
+            tasks: View::new(&store, &known, Tasks(None)),
+            errors: View::new(&store, &known, Errors { known: None, look: None }),
+        })
+    }
+}
+
+async fn find(store: &dyn ReportStore, session: EnumerationSessionId) -> Result<SessionInfo, StoreError> {
     let known = store.session(session).await?;
     known.ok_or_else(|| StoreError::Missing { kind: "session", name: session.to_string() })
 }
 
 /// Rows of a session as they are committed.
 pub struct View<T> {
-    store: Arc<dyn Store>,
+    store: Arc<dyn ReportStore>,
     session: Arc<SessionInfo>,
     rows: Box<dyn Rows<T>>,
     ready: VecDeque<T>,
@@ -130,6 +133,21 @@ pub struct View<T> {
 }
 
 impl<T> View<T> {
+    fn new(
+        store: &Arc<dyn ReportStore>,
+        session: &Arc<SessionInfo>,
+        rows: impl Rows<T> + 'static,
+    ) -> View<T> {
+        View {
+            store: Arc::clone(store),
+            session: Arc::clone(session),
+            rows: Box::new(rows),
+            ready: VecDeque::new(),
+            seen: HashSet::new(),
+            is_last_pass: false,
+        }
+    }
+
     /// The next row, when there is one; `None` when the enumeration has ended and no row is left.
     pub async fn next(&mut self) -> Result<Option<T>, StoreError> {
         let mut changes = self.store.changes();
@@ -169,7 +187,7 @@ trait Rows<T>: Send {
     /// no more for now.
     async fn page(
         &mut self,
-        store: &dyn Store,
+        store: &dyn ReportStore,
         session: &SessionInfo,
     ) -> Result<Option<Vec<(u128, T)>>, StoreError>;
 
@@ -182,7 +200,7 @@ struct Targets(Option<ScanTargetId>);
 impl Rows<ScanTargetId> for Targets {
     async fn page(
         &mut self,
-        store: &dyn Store,
+        store: &dyn ReportStore,
         session: &SessionInfo,
     ) -> Result<Option<Vec<(u128, ScanTargetId)>>, StoreError> {
         let filter = TargetFilter { session: Some(session.id), ..TargetFilter::default() };
@@ -207,7 +225,7 @@ struct Tasks(Option<TaskId>);
 impl Rows<TaskInfo> for Tasks {
     async fn page(
         &mut self,
-        store: &dyn Store,
+        store: &dyn ReportStore,
         session: &SessionInfo,
     ) -> Result<Option<Vec<(u128, TaskInfo)>>, StoreError> {
         let filter = TaskFilter { session: Some(session.id), after: self.0, ..TaskFilter::default() };
@@ -234,7 +252,7 @@ struct Errors {
 impl Rows<EnumerationError> for Errors {
     async fn page(
         &mut self,
-        store: &dyn Store,
+        store: &dyn ReportStore,
         session: &SessionInfo,
     ) -> Result<Option<Vec<(u128, EnumerationError)>>, StoreError> {
         let batches = store.batches(session.id, self.look.map(|(_, back)| back), PAGE).await?;

@@ -10,7 +10,7 @@
 use std::time::Duration;
 
 use domesday_model::{MasterJobId, MissedFirings, Schedule};
-use domesday_store::{Firing, Store, StoreError, StoredTemplate};
+use domesday_store::{Firing, OrchestratorStore, StoreError, StoredTemplate};
 
 use crate::compose::{ComposeError, compose};
 use crate::metrics::Metrics;
@@ -20,7 +20,10 @@ use crate::schedule::{ScheduleError, last_firing, next_firing};
 const GRACE: Duration = Duration::from_secs(60);
 
 /// Fires what is due; how long until the next is.
-pub(crate) async fn fire_due(store: &dyn Store, metrics: &Metrics) -> Result<Option<Duration>, StoreError> {
+pub(crate) async fn fire_due(
+    store: &dyn OrchestratorStore,
+    metrics: &Metrics,
+) -> Result<Option<Duration>, StoreError> {
     let due = store.due_templates().await?;
     for stored in &due.templates {
         if let (Some(schedule), Some(firing_ms)) = (&stored.template.schedule, stored.next_firing_ms) {
@@ -32,7 +35,7 @@ pub(crate) async fn fire_due(store: &dyn Store, metrics: &Metrics) -> Result<Opt
 }
 
 async fn fire(
-    store: &dyn Store,
+    store: &dyn OrchestratorStore,
     metrics: &Metrics,
     stored: &StoredTemplate,
     schedule: &Schedule,
@@ -87,7 +90,7 @@ async fn fire(
 
 /// A schedule that cannot be read is never due again.
 async fn give_up(
-    store: &dyn Store,
+    store: &dyn OrchestratorStore,
     metrics: &Metrics,
     template: &str,
     firing_ms: i64,

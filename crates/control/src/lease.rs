@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use domesday_model::ProcessId;
-use domesday_store::{Load, Process, Store, StoreError};
+use domesday_store::{LeaseStore, Load, Process, StoreError};
 use rustix::time::{ClockId, clock_gettime};
 use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
@@ -41,38 +41,48 @@ pub(crate) fn boot_time() -> Duration {
     Duration::new(now.tv_sec.try_into().unwrap_or(0), now.tv_nsec.try_into().unwrap_or(0))
 }
 
-type OpenFuture = Pin<Box<dyn Future<Output = Result<Arc<dyn Store>, StoreError>> + Send>>;
+type OpenFuture<S> = Pin<Box<dyn Future<Output = Result<Arc<S>, StoreError>> + Send>>;
+type Open<S> = dyn Fn() -> OpenFuture<S> + Send + Sync;
 
-/// The book as a service uses it, and the heartbeat's own way to it.
-#[derive(Clone)]
-pub struct Book {
-    pub store: Arc<dyn Store>,
-    own: Arc<dyn Fn() -> OpenFuture + Send + Sync>,
+/// The book as a service uses it, and the heartbeat's own way to it. `S` is what the service may do with it, as
+/// in `Book<dyn WorkerStore>`.
+pub struct Book<S: ?Sized> {
+    pub store: Arc<S>,
+    own: Arc<Open<S>>,
 }
 
-impl Book {
+impl<S: ?Sized + Send + Sync + 'static> Book<S> {
     /// One handle for all: the embedded book has one writer anyway.
-    pub fn shared(store: Arc<dyn Store>) -> Book {
+    pub fn shared(store: Arc<S>) -> Book<S> {
         let handle = Arc::clone(&store);
         Book { store, own: Arc::new(move || Box::pin(std::future::ready(Ok(Arc::clone(&handle))))) }
     }
 
     /// The heartbeat opens a handle of its own, on its own thread and runtime.
-    pub fn with_own<F, R>(store: Arc<dyn Store>, open: F) -> Book
+    pub fn with_own<F, R>(store: Arc<S>, open: F) -> Book<S>
     where
         F: Fn() -> R + Send + Sync + 'static,
-        R: Future<Output = Result<Arc<dyn Store>, StoreError>> + Send + 'static,
+        R: Future<Output = Result<Arc<S>, StoreError>> + Send + 'static,
     {
         Book { store, own: Arc::new(move || Box::pin(open())) }
+    }
+
+    /// The same book for a service that may do less: `book.narrow::<dyn WorkerStore>(|store| store)`.
+    pub fn narrow<T: ?Sized + Send + Sync + 'static>(self, narrow: fn(Arc<S>) -> Arc<T>) -> Book<T> {
+        let Book { store, own } = self;
+        Book::with_own(narrow(store), move || {
+            let opened = own();
+            async move { Ok(narrow(opened.await?)) }
+        })
     }
 }
 
 /// What a role does with each heartbeat, beside renewing.
 #[async_trait]
-pub(crate) trait Duty: Send + Sync + 'static {
+pub(crate) trait Duty<S: ?Sized>: Send + Sync + 'static {
     fn load(&self) -> Load;
     /// A failure that can be retried is retried with the next heartbeat.
-    async fn beat(&self, store: &dyn Store, id: ProcessId) -> Result<(), StoreError>;
+    async fn beat(&self, store: &S, id: ProcessId) -> Result<(), StoreError>;
 }
 
 /// How a lease is taken and kept.
@@ -104,7 +114,7 @@ pub(crate) struct Lease {
     ended: oneshot::Receiver<()>,
 }
 
-impl Drop for Heart {
+impl<S: ?Sized> Drop for Heart<S> {
     fn drop(&mut self) {
         self.metrics.lease_lost();
     }
@@ -112,10 +122,10 @@ impl Drop for Heart {
 
 impl Lease {
     /// Takes a lease and keeps it; `None` when asked to stop before there was one.
-    pub async fn begin(
-        book: &Book,
+    pub async fn begin<S: ?Sized + LeaseStore + 'static>(
+        book: &Book<S>,
         terms: Terms,
-        duty: Arc<dyn Duty>,
+        duty: Arc<dyn Duty<S>>,
         metrics: Arc<Metrics>,
         stop: &mut Stop,
     ) -> Result<Option<Lease>, ControlError> {
@@ -174,22 +184,17 @@ impl Lease {
 }
 
 /// The thread's side of a lease.
-struct Heart {
+struct Heart<S: ?Sized> {
     terms: Terms,
-    duty: Arc<dyn Duty>,
+    duty: Arc<dyn Duty<S>>,
     metrics: Arc<Metrics>,
     ending: Stop,
 }
 
 type Begun = Result<(ProcessId, watch::Receiver<State>), ControlError>;
 
-impl Heart {
-    async fn live(
-        mut self,
-        open: &(dyn Fn() -> OpenFuture + Send + Sync),
-        began: oneshot::Sender<Begun>,
-        released: oneshot::Receiver<()>,
-    ) {
+impl<S: ?Sized + LeaseStore + 'static> Heart<S> {
+    async fn live(mut self, open: &Open<S>, began: oneshot::Sender<Begun>, released: oneshot::Receiver<()>) {
         let (store, id, held_since) = match self.begin(open).await {
             Ok(Some(begun)) => begun,
             Ok(None) => return,
@@ -214,10 +219,7 @@ impl Heart {
     }
 
     /// Opens the book and registers, until that works.
-    async fn begin(
-        &mut self,
-        open: &(dyn Fn() -> OpenFuture + Send + Sync),
-    ) -> Result<Option<(Arc<dyn Store>, ProcessId, Duration)>, StoreError> {
+    async fn begin(&mut self, open: &Open<S>) -> Result<Option<(Arc<S>, ProcessId, Duration)>, StoreError> {
         let mut backoff = Backoff::default();
         let mut opened = None;
         loop {
@@ -244,8 +246,8 @@ impl Heart {
     /// One try, under an id of its own: an earlier one whose answer was lost is a process that never lived.
     async fn register(
         &self,
-        open: &(dyn Fn() -> OpenFuture + Send + Sync),
-        opened: &mut Option<Arc<dyn Store>>,
+        open: &Open<S>,
+        opened: &mut Option<Arc<S>>,
     ) -> Result<(ProcessId, Duration), StoreError> {
         let store = match opened {
             Some(store) => store,
@@ -258,7 +260,7 @@ impl Heart {
     }
 
     /// Renews until asked to end, or until the lease is no longer this process's.
-    async fn keep(&mut self, store: &dyn Store, id: ProcessId, mut held_since: Duration) -> State {
+    async fn keep(&mut self, store: &S, id: ProcessId, mut held_since: Duration) -> State {
         let lease = self.terms.lease;
         let mut backoff = Backoff::default();
         let mut pause = renewal_interval(lease);

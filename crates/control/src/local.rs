@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domesday_model::MasterJobId;
-use domesday_store::{FanOutPolicy, MasterJob, Profile, Store, StoreError};
+use domesday_store::{
+    FanOutPolicy, MasterJob, OrchestratorStore, Profile, ReportStore, Store, StoreError, WorkerStore,
+};
 
 use crate::lease::Book;
 use crate::orchestrator::{Orchestrator, OrchestratorConfig};
@@ -47,7 +49,7 @@ pub async fn run_local(local: Local, master: MasterJobId, mut stop: Stop) -> Res
     let store = Arc::clone(&local.store);
     let (halt, halted) = StopSignal::new();
     let orchestrator = Orchestrator::new(
-        Book::shared(Arc::clone(&store)),
+        Book::shared(Arc::clone(&store) as Arc<dyn OrchestratorStore>),
         Arc::clone(&local.new_id),
         OrchestratorConfig {
             node_group: local.config.node_group.clone(),
@@ -64,7 +66,7 @@ pub async fn run_local(local: Local, master: MasterJobId, mut stop: Stop) -> Res
     );
     let mut settled = orchestrator.settled();
     let worker = Worker::new(
-        Book::shared(Arc::clone(&store)),
+        Book::shared(Arc::clone(&store) as Arc<dyn WorkerStore>),
         local.new_id,
         WorkerConfig {
             node_group: local.config.node_group,
@@ -114,7 +116,7 @@ pub async fn run_local(local: Local, master: MasterJobId, mut stop: Stop) -> Res
     find(store.as_ref(), master).await
 }
 
-async fn find(store: &dyn Store, master: MasterJobId) -> Result<MasterJob, ControlError> {
+async fn find(store: &dyn ReportStore, master: MasterJobId) -> Result<MasterJob, ControlError> {
     let found = store.master_job(master).await?;
     Ok(found.ok_or_else(|| StoreError::Damaged(format!("master job {master} is missing")))?)
 }

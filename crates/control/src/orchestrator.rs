@@ -17,8 +17,8 @@ use domesday_model::{
     EnumerationSessionId, JobId, JobStatus, MasterJobId, ProcessId, SessionStatus, TaskType,
 };
 use domesday_store::{
-    FanOutPolicy, FanOutReport, Load, OwnedJob, Process, Profile, ReapReport, Role, SessionFilter, Store,
-    StoreError,
+    FanOutPolicy, FanOutReport, Load, OrchestratorStore, OwnedJob, Process, Profile, ReapReport, Role,
+    SessionFilter, StoreError,
 };
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -71,7 +71,7 @@ pub struct OrchestratorConfig {
 }
 
 pub struct Orchestrator {
-    book: Book,
+    book: Book<dyn OrchestratorStore>,
     new_id: NewId,
     config: OrchestratorConfig,
     metrics: Arc<Metrics>,
@@ -86,13 +86,13 @@ struct OrchestratorDuty {
 }
 
 #[async_trait]
-impl Duty for OrchestratorDuty {
+impl Duty<dyn OrchestratorStore> for OrchestratorDuty {
     fn load(&self) -> Load {
         let owned = u32::try_from(self.metrics.jobs_owned.get()).unwrap_or(u32::MAX);
         Load { running: owned, ..Load::default() }
     }
 
-    async fn beat(&self, store: &dyn Store, id: ProcessId) -> Result<(), StoreError> {
+    async fn beat(&self, store: &dyn OrchestratorStore, id: ProcessId) -> Result<(), StoreError> {
         if self.metrics.jobs_owned.get() > 0 {
             store.renew_jobs(id, self.lease).await?;
         }
@@ -101,7 +101,12 @@ impl Duty for OrchestratorDuty {
 }
 
 impl Orchestrator {
-    pub fn new(book: Book, new_id: NewId, config: OrchestratorConfig, metrics: Arc<Metrics>) -> Orchestrator {
+    pub fn new(
+        book: Book<dyn OrchestratorStore>,
+        new_id: NewId,
+        config: OrchestratorConfig,
+        metrics: Arc<Metrics>,
+    ) -> Orchestrator {
         Orchestrator { book, new_id, config, metrics, settled: watch::channel(0).0 }
     }
 
@@ -157,7 +162,7 @@ impl Orchestrator {
 /// What an orchestrator knows under one lease, and when it looks at what.
 struct Tenure<'a> {
     services: &'a Orchestrator,
-    store: &'a dyn Store,
+    store: &'a dyn OrchestratorStore,
     config: &'a OrchestratorConfig,
     id: ProcessId,
     owned: BTreeMap<JobId, OwnedJob>,

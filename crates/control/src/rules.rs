@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domesday_engine::{RuleSet, RuleSource, Scanner};
 use domesday_model::{RuleSetHash, Score};
-use domesday_store::Store;
+use domesday_store::SharedStore;
 
 use crate::ControlError;
 
@@ -45,14 +45,14 @@ impl RuleCache {
     }
 
     /// A rule set as the book has it.
-    pub async fn stored(store: &dyn Store, hash: RuleSetHash) -> Result<RuleSet, ControlError> {
+    pub async fn stored(store: &dyn SharedStore, hash: RuleSetHash) -> Result<RuleSet, ControlError> {
         read(store, hash).await
     }
 
     /// The scanner of a rule set that reports from `floor` on.
     pub(crate) async fn scanner(
         &self,
-        store: &dyn Store,
+        store: &dyn SharedStore,
         hash: RuleSetHash,
         floor: Score,
     ) -> Result<Arc<Scanner>, ControlError> {
@@ -88,7 +88,7 @@ impl RuleCache {
 }
 
 /// A rule set as the book has it. One that this version reads differently is refused.
-async fn read(store: &dyn Store, hash: RuleSetHash) -> Result<RuleSet, ControlError> {
+async fn read(store: &dyn SharedStore, hash: RuleSetHash) -> Result<RuleSet, ControlError> {
     let text =
         store.rule_set(hash).await?.ok_or_else(|| ControlError::Rules(format!("{hash} is missing")))?;
     let sources: Vec<[String; 2]> =

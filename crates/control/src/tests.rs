@@ -19,7 +19,8 @@ use domesday_scheduler::{CoreConfig, ScanCore};
 use domesday_store::clock::ManualClock;
 use domesday_store::sqlite::{Fault, Options, SqliteStore, Stage, WriteHook};
 use domesday_store::{
-    FanOutPolicy, MasterJob, NewMasterJob, OccurrenceFilter, Process, Profile, Role, Store,
+    AdminStore, ComposerStore, FanOutPolicy, LeaseStore, MasterJob, NewMasterJob, OccurrenceFilter,
+    OrchestratorStore, Process, Profile, ReportStore, Role, Store, WorkerStore,
 };
 use fake::{Fake, FakeFactory, Mishap};
 use tempfile::TempDir;
@@ -149,7 +150,12 @@ impl Bench {
     }
 
     fn orchestrator_of(&self, config: OrchestratorConfig) -> Orchestrator {
-        Orchestrator::new(Book::shared(self.store()), self.new_id(), config, Arc::default())
+        Orchestrator::new(
+            Book::shared(self.store() as Arc<dyn OrchestratorStore>),
+            self.new_id(),
+            config,
+            Arc::default(),
+        )
     }
 
     fn worker(&self) -> Worker {
@@ -171,7 +177,7 @@ impl Bench {
             is_patient: true,
         };
         let parts = self.parts(RuleCache::with(Arc::new(Scanner::new(Arc::clone(&self.rules)))));
-        Worker::new(Book::shared(self.store()), self.new_id(), config, parts)
+        Worker::new(Book::shared(self.store() as Arc<dyn WorkerStore>), self.new_id(), config, parts)
     }
 
     async fn status(&self) -> JobStatus {

@@ -15,8 +15,8 @@ use domesday_model::{
 };
 use domesday_store::postgres::{Options, PostgresStore};
 use domesday_store::{
-    Claim, Completion, FanOutPolicy, JobLease, NewMasterJob, PACK_BYTES_MAX, Process, ResultBatch, Role,
-    StageBatch, Store, TaskTotals, UnitListing,
+    Claim, Completion, ComposerStore, FanOutPolicy, JobLease, LeaseStore, NewMasterJob, OrchestratorStore,
+    PACK_BYTES_MAX, Process, ResultBatch, Role, StageBatch, TaskTotals, UnitListing, WorkerStore,
 };
 use tokio_postgres::binary_copy::BinaryCopyInWriter;
 use tokio_postgres::types::{ToSql, Type};

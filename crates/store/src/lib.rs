@@ -1,6 +1,6 @@
 //! The book: the only place with SQL.
 //!
-//! [`Store`] is a trait of domain verbs, one transaction each. Every write by the holder of a claim or
+//! The traits of [`roles`] have the domain verbs, one transaction each; [`Store`] is all of them. Every write by the holder of a claim or
 //! a job lease is fenced: it fails with [`StoreError::LostClaim`] or [`StoreError::LostLease`] once the
 //! claim or lease is someone else's. Backends: [`sqlite`], embedded, and
 //! [`postgres`], for a fleet; what they decide alike is in modules of neither. This crate must not know connectors or the
@@ -19,6 +19,7 @@ mod packing;
 mod pages;
 pub mod postgres;
 mod reports;
+pub mod roles;
 pub mod sqlite;
 mod staged;
 mod statement;
@@ -28,7 +29,6 @@ mod testing;
 mod totals;
 mod types;
 mod values;
-mod verbs;
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
@@ -36,5 +36,5 @@ pub mod conformance;
 pub use error::StoreError;
 pub use hook::{Fault, Stage, WriteHook};
 pub use packing::{PACK_BYTES_MAX, PACK_CONTAINERS_MAX, PACK_OBJECTS_MAX};
+pub use roles::*;
 pub use types::*;
-pub use verbs::Store;

@@ -7,9 +7,9 @@ use domesday_model::{
     ScanOptions, TaskType, UnitRecord, VersionMarks,
 };
 
+use crate::roles::Store;
 use crate::statement::statements;
 use crate::types::*;
-use crate::verbs::Store;
 
 pub(crate) const GROUP: &str = "main";
 pub(crate) const LEASE: Duration = Duration::from_secs(30);

@@ -11,7 +11,7 @@ use domesday_columns::{ColumnLabel, ColumnSketch, ColumnVerdict, classify};
 use domesday_control::compose::matches;
 use domesday_engine::RuleSet;
 use domesday_model::{Level, Location, RuleSetHash, TableKind, TableObservation, TableShape};
-use domesday_store::{CatalogSource, Store};
+use domesday_store::{CatalogSource, ReportStore};
 
 use super::report::Output;
 use super::which::find_job;
@@ -71,7 +71,7 @@ async fn show(args: &CatalogArgs) -> Result<Exit> {
 type RuledSource = (CatalogSource, Option<RuleSetHash>);
 
 /// The sources that were asked for.
-async fn sources(store: &dyn Store, args: &CatalogArgs) -> Result<Vec<RuledSource>> {
+async fn sources(store: &dyn ReportStore, args: &CatalogArgs) -> Result<Vec<RuledSource>> {
     let master = match &args.job {
         Some(id) => Some(find_job(store, Some(id)).await?.id),
         None => None,
@@ -96,7 +96,7 @@ async fn sources(store: &dyn Store, args: &CatalogArgs) -> Result<Vec<RuledSourc
 struct Rules(HashMap<Option<RuleSetHash>, Arc<RuleSet>>);
 
 impl Rules {
-    async fn load(store: &dyn Store, sources: &[RuledSource]) -> Result<Rules> {
+    async fn load(store: &dyn ReportStore, sources: &[RuledSource]) -> Result<Rules> {
         let mut sets = HashMap::new();
         for (source, hash) in sources {
             if !sets.contains_key(hash) {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use domesday_connector::{Step, Surroundings};
 use domesday_model::DatasourceSpec;
-use domesday_store::{ManagedDatasource, Put, Store};
+use domesday_store::{ManagedDatasource, Put, ReportStore};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -142,7 +142,7 @@ fn brief(configuration: &Value) -> String {
     fields.collect::<Vec<_>>().join(" ")
 }
 
-async fn find(store: &dyn Store, name: &str) -> Result<ManagedDatasource> {
+async fn find(store: &dyn ReportStore, name: &str) -> Result<ManagedDatasource> {
     if let Some(source) = store.managed_datasource(name).await? {
         return Ok(source);
     }

@@ -20,7 +20,7 @@ const OPEN_PAUSE: Duration = Duration::from_secs(1);
 
 /// What a process of a fleet begins with.
 pub struct Beginning {
-    pub book: Book,
+    pub book: Book<dyn Store>,
     pub metrics: Arc<Metrics>,
     pub stop: Stop,
     pub new_id: NewId,
@@ -52,7 +52,7 @@ pub async fn begin(args: &ProcessArgs, connections_max: usize) -> Result<Option<
     Ok(Some(Beginning { book, metrics, stop, new_id }))
 }
 
-async fn open(args: &StateArgs, connections_max: usize) -> Result<Book> {
+async fn open(args: &StateArgs, connections_max: usize) -> Result<Book<dyn Store>> {
     let Place::Fleet(url) = book::place(args)? else {
         bail!(
             "orchestrators and workers meet in the book of a fleet: name it with --store or DOMESDAY_STORE; \

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use domesday_control::{Orchestrator, OrchestratorConfig};
-use domesday_store::FanOutPolicy;
+use domesday_store::{FanOutPolicy, OrchestratorStore};
 
 use super::fleet::{self, Beginning};
 use super::runtime;
@@ -43,6 +43,8 @@ async fn serve(args: &OrchestratorArgs) -> Result<Exit> {
         fires_schedules: true,
         is_patient: true,
     };
-    Orchestrator::new(book, new_id, config, metrics).run(stop).await?;
+    Orchestrator::new(book.narrow::<dyn OrchestratorStore>(|store| store), new_id, config, metrics)
+        .run(stop)
+        .await?;
     Ok(Exit::Clean)
 }

@@ -13,7 +13,7 @@ use domesday_control::{RevealKey, reveal};
 use domesday_engine::{RuleSet, Scanner};
 use domesday_model::{DatasourceId, JobStatus, ObjectKey, RecordKind, ScanOptions};
 use domesday_scheduler::ScanCore;
-use domesday_store::{MasterJob, Occurrence, OccurrenceFilter, PacketObject, Store};
+use domesday_store::{MasterJob, Occurrence, OccurrenceFilter, PacketObject, ReportStore};
 
 use super::{stderr_style, stdout_style};
 use crate::Exit;
@@ -26,7 +26,7 @@ use crate::output::{
 const PROBLEMS_NAMED_MAX: u32 = 20;
 
 pub struct Reporting<'a> {
-    pub store: &'a dyn Store,
+    pub store: &'a dyn ReportStore,
     pub rules: &'a [RuleInfo],
     /// What is not shown because of where it is.
     pub allows: &'a RuleSet,

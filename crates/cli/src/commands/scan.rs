@@ -16,7 +16,9 @@ use domesday_model::{
 };
 use domesday_scheduler::{CoreConfig, ScanCore};
 use domesday_store::sqlite::{Options, SqliteStore};
-use domesday_store::{Datasource, MasterJob, NewMasterJob, OccurrenceFilter, Store, StoreError};
+use domesday_store::{
+    ComposerStore, Datasource, MasterJob, NewMasterJob, OccurrenceFilter, ReportStore, Store, StoreError,
+};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 

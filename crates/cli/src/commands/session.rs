@@ -1,7 +1,7 @@
 //! `domesday session list|show`.
 
 use anyhow::{Context, Result};
-use domesday_control::Coordinator;
+use domesday_control::Enumeration;
 use domesday_model::EnumerationSessionId;
 use domesday_store::{BatchInfo, SessionFilter, SessionInfo};
 use serde::Serialize;
@@ -165,7 +165,7 @@ impl Event {
 /// Tells what a session comes upon, as it is committed, until it has ended; then what became of it.
 async fn follow(id: EnumerationSessionId, json: bool, state: &StateArgs) -> Result<Exit> {
     let store = book::open(state, Access::Read).await?;
-    let mut session = Coordinator::new(store).follow(id).await?;
+    let mut session = Enumeration::follow(store, id).await?;
     let (mut targets, mut tasks, mut errors) = (true, true, true);
     while targets || tasks || errors {
         let event = tokio::select! {

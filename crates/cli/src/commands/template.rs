@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use domesday_model::ScanTemplate;
-use domesday_store::{Put, Store, StoredTemplate};
+use domesday_store::{Put, ReportStore, StoredTemplate};
 use serde::Serialize;
 
 use super::datasource::write_changes;
@@ -196,7 +196,7 @@ async fn list(json: bool, state: &StateArgs) -> Result<Exit> {
     Ok(Exit::Clean)
 }
 
-async fn find(store: &dyn Store, name: &str) -> Result<StoredTemplate> {
+async fn find(store: &dyn ReportStore, name: &str) -> Result<StoredTemplate> {
     if let Some(template) = store.template(name).await? {
         return Ok(template);
     }

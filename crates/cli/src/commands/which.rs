@@ -2,13 +2,13 @@
 
 use anyhow::{Context, Result, bail};
 use domesday_model::MasterJobId;
-use domesday_store::{MasterJob, Store};
+use domesday_store::{MasterJob, ReportStore};
 
 /// Jobs searched for the beginning of an id.
 const JOBS_SEARCHED_MAX: u32 = 100_000;
 
 /// The newest job, or the one whose id begins so.
-pub async fn find_job(store: &dyn Store, id: Option<&str>) -> Result<MasterJob> {
+pub async fn find_job(store: &dyn ReportStore, id: Option<&str>) -> Result<MasterJob> {
     let Some(given) = id else {
         return store
             .master_jobs(1)

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use domesday_connector::Surroundings;
-use domesday_control::{Book, RuleCache, WindowLimits, Worker, WorkerConfig, WorkerParts};
+use domesday_control::{RuleCache, WindowLimits, Worker, WorkerConfig, WorkerParts};
 use domesday_scheduler::{CoreConfig, ScanCore};
+use domesday_store::{AdminStore, WorkerStore};
 
 use super::fleet::{self, Beginning};
 use crate::args::fleet::WorkerArgs;
@@ -44,7 +45,7 @@ async fn serve(args: &WorkerArgs) -> Result<Exit> {
     let Some(beginning) = fleet::begin(&args.process, CONNECTIONS_MAX).await? else { return Ok(Exit::Clean) };
     let Beginning { book, metrics, stop, new_id } = beginning;
     let key_id = key.id();
-    agree_on_key(&book, &key_id).await?;
+    agree_on_key(book.store.as_ref(), &key_id).await?;
     let mut profile = fleet::profile(slots);
     profile.labels = args.labels.clone();
     profile.fingerprint_key = Some(key_id);
@@ -65,16 +66,16 @@ async fn serve(args: &WorkerArgs) -> Result<Exit> {
         progress: Arc::default(),
         metrics,
     };
-    Worker::new(book, new_id, config, parts).run(stop).await?;
+    Worker::new(book.narrow::<dyn WorkerStore>(|store| store), new_id, config, parts).run(stop).await?;
     Ok(Exit::Clean)
 }
 
 /// One book has one key: with another, the same value would be two findings.
-async fn agree_on_key(book: &Book, id: &str) -> Result<()> {
+async fn agree_on_key(store: &dyn AdminStore, id: &str) -> Result<()> {
     // Read first: a worker's role need not have the right to set it.
-    let held = match book.store.fingerprint_key().await? {
+    let held = match store.fingerprint_key().await? {
         Some(held) => held,
-        None => book.store.set_fingerprint_key(id, false).await.context(
+        None => store.set_fingerprint_key(id, false).await.context(
             "cannot bring the book its fingerprint key; `domesday db migrate --fingerprint-key` does that",
         )?,
     };

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use domesday_model::{ClaimId, JobId, ProcessId};
 use domesday_scheduler::ScanCore;
-use domesday_store::{Claim, Load, Store, StoreError};
+use domesday_store::{Claim, Load, StoreError, WorkerStore};
 use tokio::sync::Notify;
 
 use crate::lease::Duty;
@@ -142,7 +142,7 @@ impl WorkerDuty {
 }
 
 #[async_trait]
-impl Duty for WorkerDuty {
+impl Duty<dyn WorkerStore> for WorkerDuty {
     fn load(&self) -> Load {
         let progress = self.progress.snapshot();
         let (objects, bytes) = (progress.objects_done, self.core.metrics().bytes_scanned);
@@ -160,7 +160,7 @@ impl Duty for WorkerDuty {
         load
     }
 
-    async fn beat(&self, store: &dyn Store, _: ProcessId) -> Result<(), StoreError> {
+    async fn beat(&self, store: &dyn WorkerStore, _: ProcessId) -> Result<(), StoreError> {
         let jobs = self.held.jobs();
         if !jobs.is_empty() {
             let stopping = store.stopping_jobs(jobs.into_iter().collect()).await?;

@@ -26,7 +26,7 @@ use std::time::Duration;
 use domesday_connector::{Connector, ConnectorError, Registry, Surroundings};
 use domesday_model::{DatasourceId, TaskType};
 use domesday_scheduler::ScanCore;
-use domesday_store::{PacketDatasource, Profile, Store};
+use domesday_store::{PacketDatasource, Profile, WorkerStore};
 
 use crate::backoff::jitter;
 use crate::lease::Book;
@@ -74,7 +74,7 @@ type ConnectorKey = (DatasourceId, String, Option<String>);
 
 /// What every session and every packet needs.
 pub struct Worker {
-    book: Book,
+    book: Book<dyn WorkerStore>,
     new_id: NewId,
     config: WorkerConfig,
     registry: Registry,
@@ -87,7 +87,12 @@ pub struct Worker {
 }
 
 impl Worker {
-    pub fn new(book: Book, new_id: NewId, config: WorkerConfig, parts: WorkerParts) -> Worker {
+    pub fn new(
+        book: Book<dyn WorkerStore>,
+        new_id: NewId,
+        config: WorkerConfig,
+        parts: WorkerParts,
+    ) -> Worker {
         let WorkerParts { registry, surroundings, core, rules, progress, metrics } = parts;
         metrics.watch_core(Arc::downgrade(&core));
         let connectors = Mutex::default();
@@ -113,7 +118,7 @@ impl Worker {
         }
     }
 
-    fn store(&self) -> &Arc<dyn Store> {
+    fn store(&self) -> &Arc<dyn WorkerStore> {
         &self.book.store
     }
 

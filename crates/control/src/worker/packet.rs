@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use domesday_connector::ConnectorError;
 use domesday_model::TaskType;
-use domesday_store::{Claim, GiveBack, Store, StoreError, WorkPacket};
+use domesday_store::{Claim, GiveBack, StoreError, WorkPacket, WorkerStore};
 use tokio::task::JoinSet;
 
 use super::session::Session;
@@ -204,7 +204,7 @@ impl Session {
 /// What became of a task that was to be completed. When the answer is lost, or the call is a repeated one whose
 /// first answer was, the done row tells whether it was this claim's.
 pub(super) async fn done_under(
-    store: &dyn Store,
+    store: &dyn WorkerStore,
     claim: &Claim,
     completed: Result<(), StoreError>,
 ) -> Result<(), StoreError> {

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use domesday_model::{ProcessId, TaskType};
-use domesday_store::{Process, Role, Store, StoreError, WorkPacket};
+use domesday_store::{Process, Role, StoreError, WorkPacket, WorkerStore};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -120,7 +120,7 @@ impl Session {
         Ok(if stop.is_asked() { Ended::Asked } else { Ended::Renewed })
     }
 
-    pub fn store(&self) -> &dyn Store {
+    pub fn store(&self) -> &dyn WorkerStore {
         self.worker.store().as_ref()
     }
 

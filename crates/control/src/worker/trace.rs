@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use domesday_model::{ObjectKey, Origin};
-use domesday_store::{Claim, Store, StoreError, WorkPacket};
+use domesday_store::{Claim, StoreError, WorkPacket, WorkerStore};
 
 use super::packet::{PacketError, done_under};
 use super::session::Session;
@@ -46,6 +46,6 @@ pub(super) async fn trace(
 }
 
 /// Completes the task. When the answer was lost, the done row tells whether it was this claim's.
-async fn complete(store: &dyn Store, claim: &Claim) -> Result<(), StoreError> {
+async fn complete(store: &dyn WorkerStore, claim: &Claim) -> Result<(), StoreError> {
     done_under(store, claim, store.complete_tracing(claim).await).await
 }

@@ -13,8 +13,8 @@ use domesday_model::{
 
 use super::Harness;
 use crate::error::StoreError;
+use crate::roles::Store;
 use crate::types::*;
-use crate::verbs::Store;
 
 /// The node group of cases that need only one.
 pub(super) const GROUP: &str = "main";

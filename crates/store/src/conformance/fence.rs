@@ -12,8 +12,8 @@ use super::book::*;
 use super::cases;
 use super::tables::observed;
 use crate::error::StoreError;
+use crate::roles::Store;
 use crate::types::*;
-use crate::verbs::Store;
 
 cases![
     commit_units_is_fenced,

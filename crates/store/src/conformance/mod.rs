@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::verbs::Store;
+use crate::roles::Store;
 
 mod book;
 mod runner;

@@ -16,7 +16,9 @@ use std::time::{Duration, Instant};
 
 use domesday_connector::{Connector, ConnectorError, Listing};
 use domesday_model::{ObjectKey, RecordKind, ResumePolicy, UnitId, UnitRecord, UnitStatus};
-use domesday_store::{Claim, StageBatch, Store, StoreError, UnitListing, UnitOutcome, UnitState, WorkPacket};
+use domesday_store::{
+    Claim, StageBatch, StoreError, UnitListing, UnitOutcome, UnitState, WorkPacket, WorkerStore,
+};
 use tokio::task::JoinHandle;
 use tracing::Instrument;
 
@@ -110,7 +112,7 @@ impl Write {
 
 struct Enumeration<'a> {
     session: &'a Arc<Session>,
-    store: &'a dyn Store,
+    store: &'a dyn WorkerStore,
     packet: &'a WorkPacket,
     connector: Arc<dyn Connector>,
     halt: Stop,
@@ -315,6 +317,6 @@ impl<'a> Enumeration<'a> {
     }
 }
 
-async fn complete(store: &dyn Store, claim: &Claim, units: Vec<UnitListing>) -> Result<(), StoreError> {
+async fn complete(store: &dyn WorkerStore, claim: &Claim, units: Vec<UnitListing>) -> Result<(), StoreError> {
     done_under(store, claim, store.complete_enumeration(claim, units).await).await
 }

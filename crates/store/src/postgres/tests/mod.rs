@@ -13,9 +13,9 @@ use domesday_model::{MasterJobId, ObjectKey, TaskType};
 use domesday_testkit::postgres::Server;
 
 use super::*;
+use crate::roles::*;
 use crate::testing::*;
 use crate::types::*;
-use crate::verbs::Store;
 
 /// A database of its own on the server that all tests share.
 struct Database {

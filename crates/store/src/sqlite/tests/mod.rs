@@ -13,9 +13,9 @@ use domesday_model::{MasterJobId, ObjectKey, ProcessId, TaskType};
 
 use super::*;
 use crate::clock::ManualClock;
+use crate::roles::*;
 use crate::testing::*;
 use crate::types::*;
-use crate::verbs::Store;
 
 fn options() -> Options {
     Options { clock: Arc::new(ManualClock::new(1_700_000_000_000)), ..Options::default() }

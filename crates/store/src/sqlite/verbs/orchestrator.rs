@@ -1,0 +1,100 @@
+//! What an orchestrator asks for, each verb handed to the module that knows its statements.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use domesday_model::{CheckpointId, EnumerationSessionId, JobStatus, ProcessId};
+
+use crate::roles::OrchestratorStore;
+use crate::sqlite::{Result, SqliteStore, jobs, results, sessions, tasks, templates, units};
+use crate::types::*;
+
+#[async_trait]
+impl OrchestratorStore for SqliteStore {
+    async fn claim_job(
+        &self,
+        orchestrator: ProcessId,
+        node_group: &str,
+        lease: Duration,
+    ) -> Result<Option<OwnedJob>> {
+        let group = node_group.to_owned();
+        self.write("claim_job", move |c| jobs::claim_job(c, orchestrator, &group, lease)).await
+    }
+
+    async fn renew_jobs(&self, orchestrator: ProcessId, lease: Duration) -> Result<Vec<OwnedJob>> {
+        self.write("renew_jobs", move |c| jobs::renew_jobs(c, orchestrator, lease)).await
+    }
+
+    async fn execute_commands(&self, lease: &JobLease) -> Result<Option<OwnedJob>> {
+        let lease = *lease;
+        self.write("execute_commands", move |c| jobs::execute_commands(c, &lease)).await
+    }
+
+    async fn execute_unowned_commands(&self, node_group: &str) -> Result<u64> {
+        let group = node_group.to_owned();
+        self.write("execute_unowned_commands", move |c| jobs::execute_unowned_commands(c, &group)).await
+    }
+
+    async fn start_sessions(&self, lease: &JobLease) -> Result<u64> {
+        let lease = *lease;
+        self.write("start_sessions", move |c| jobs::start_sessions(c, &lease, None)).await
+    }
+
+    async fn open_session(&self, lease: &JobLease, datasource: &str) -> Result<EnumerationSessionId> {
+        let (lease, datasource) = (*lease, datasource.to_owned());
+        self.write("open_session", move |c| jobs::open_session(c, &lease, &datasource)).await
+    }
+
+    async fn fan_out(&self, lease: &JobLease, policy: FanOutPolicy) -> Result<FanOutReport> {
+        let lease = *lease;
+        self.write("fan_out", move |c| units::fan_out(c, &lease, policy)).await
+    }
+
+    async fn complete_job(&self, lease: &JobLease) -> Result<Option<JobStatus>> {
+        let lease = *lease;
+        self.write("complete_job", move |c| jobs::complete_job(c, &lease)).await
+    }
+
+    async fn settle_job(&self, lease: &JobLease) -> Result<Option<JobStatus>> {
+        let lease = *lease;
+        self.write("settle_job", move |c| jobs::settle_job(c, &lease)).await
+    }
+
+    async fn reap_tasks(&self, node_group: &str, deadline: Duration) -> Result<ReapReport> {
+        let group = node_group.to_owned();
+        self.write("reap_tasks", move |c| tasks::reap(c, &group, deadline)).await
+    }
+
+    async fn reap_sessions(&self, node_group: &str, threshold: Duration) -> Result<u64> {
+        let group = node_group.to_owned();
+        self.write("reap_sessions", move |c| jobs::reap_sessions(c, &group, threshold)).await
+    }
+
+    async fn sweep(&self, max: u32) -> Result<u64> {
+        self.write("sweep", move |c| results::sweep(c, max)).await
+    }
+
+    async fn fire(&self, firing: Firing) -> Result<bool> {
+        self.write("fire", move |c| templates::fire(c, &firing)).await
+    }
+
+    async fn events(&self, consumer: &str, max: u32) -> Result<Vec<Event>> {
+        let consumer = consumer.to_owned();
+        self.read(move |c| results::events(c, &consumer, max)).await
+    }
+
+    async fn acknowledge(&self, consumer: &str, position: i64) -> Result<()> {
+        let consumer = consumer.to_owned();
+        self.write("acknowledge", move |c| results::acknowledge(c, &consumer, position)).await
+    }
+
+    async fn save_checkpoint(&self, target: &str, data: &serde_json::Value) -> Result<CheckpointId> {
+        let (target, data) = (target.to_owned(), data.clone());
+        self.write("save_checkpoint", move |c| sessions::save_checkpoint(c, &target, &data)).await
+    }
+
+    async fn delete_checkpoint(&self, target: &str) -> Result<bool> {
+        let target = target.to_owned();
+        self.write("delete_checkpoint", move |c| sessions::delete_checkpoint(c, &target)).await
+    }
+}

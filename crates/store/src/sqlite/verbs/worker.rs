@@ -1,0 +1,170 @@
+//! What a worker asks for, each verb handed to the module that knows its statements.
+
+use std::ops::{Range, RangeInclusive};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use domesday_model::{JobId, ObjectKey, Origin, ProcessId, TaskType, UnitId};
+use rusqlite::Connection;
+
+use crate::decide::{CONTAINERS, OBJECTS};
+use crate::roles::WorkerStore;
+use crate::sqlite::{Result, SqliteStore, base, jobs, origins, results, tasks, units};
+use crate::types::*;
+
+#[async_trait]
+impl WorkerStore for SqliteStore {
+    async fn claim_tasks(
+        &self,
+        worker: ProcessId,
+        node_group: &str,
+        task_type: TaskType,
+        max: u32,
+    ) -> Result<Vec<WorkPacket>> {
+        let group = node_group.to_owned();
+        self.write("claim_tasks", move |c| tasks::claim(c, worker, &group, task_type, max)).await
+    }
+
+    async fn packet_containers(&self, packet: &WorkPacket) -> Result<Vec<ObjectKey>> {
+        let containers = self.records(packet, CONTAINERS).await?;
+        let mut keys: Vec<ObjectKey> = containers.into_iter().map(|container| container.key).collect();
+        keys.sort_unstable();
+        Ok(keys)
+    }
+
+    async fn packet_objects(&self, packet: &WorkPacket) -> Result<Vec<PacketObject>> {
+        self.records(packet, OBJECTS).await
+    }
+
+    async fn prior_records(
+        &self,
+        base: &Base,
+        containers: &[ObjectKey],
+        from: PriorCursor,
+        max: u32,
+    ) -> Result<PriorPage> {
+        let (base, containers) = (*base, containers.to_vec());
+        self.read(move |c| base::records(c, &base, &containers, from, max)).await
+    }
+
+    async fn prior_results(&self, base: &Base, keys: Vec<ObjectKey>) -> Result<Vec<Option<ResultBatch>>> {
+        let base = *base;
+        self.read(move |c| base::results(c, &base, &keys)).await
+    }
+
+    async fn task_units(&self, claim: &Claim) -> Result<Vec<UnitState>> {
+        let claim = *claim;
+        self.read(move |c| units::of_task(c, &claim)).await
+    }
+
+    async fn staged_hashes(&self, unit: UnitId, first_bytes: RangeInclusive<u8>) -> Result<Vec<[u8; 16]>> {
+        let range = (*first_bytes.start(), *first_bytes.end());
+        self.read(move |c| units::staged_hashes(c, unit, range)).await
+    }
+
+    async fn listed_names(
+        &self,
+        claim: &Claim,
+        container: &ObjectKey,
+        pages: Range<i64>,
+    ) -> Result<Vec<Vec<u8>>> {
+        let (claim, container) = (*claim, container.clone());
+        self.read(move |c| units::listed_names(c, &claim, &container, &pages)).await
+    }
+
+    async fn commit_units(&self, claim: &Claim, listings: Vec<UnitListing>) -> Result<()> {
+        let (claim, fence, kept) = (*claim, self.fence, Arc::clone(&self.kept));
+        let commit = move |c: &Connection| {
+            let task = fence.check(c, &claim)?;
+            units::commit(c, &claim, task, listings)
+        };
+        self.write_then("commit_units", commit, move |units| kept.add(units)).await
+    }
+
+    async fn stage_unit(&self, claim: &Claim, batch: StageBatch) -> Result<UnitId> {
+        let (claim, fence) = (*claim, self.fence);
+        self.write("stage_unit", move |c| {
+            let task = fence.check(c, &claim)?;
+            units::stage(c, &claim, task, &batch)
+        })
+        .await
+    }
+
+    async fn clear_unit(&self, claim: &Claim, unit: UnitId) -> Result<()> {
+        let (claim, fence) = (*claim, self.fence);
+        self.write("clear_unit", move |c| units::clear(c, fence.check(c, &claim)?, unit)).await
+    }
+
+    async fn commit_staged(&self, claim: &Claim, unit: UnitId) -> Result<()> {
+        let (claim, fence) = (*claim, self.fence);
+        self.write("commit_staged", move |c| {
+            let task = fence.check(c, &claim)?;
+            units::commit_staged(c, &claim, task, unit)
+        })
+        .await
+    }
+
+    async fn complete_enumeration(&self, claim: &Claim, units: Vec<UnitListing>) -> Result<()> {
+        let (claim, fence, kept) = (*claim, self.fence, Arc::clone(&self.kept));
+        let complete = move |c: &Connection| {
+            let task = fence.check(c, &claim)?;
+            let committed = units::commit(c, &claim, task, units)?;
+            units::check_none_open(c, claim.task, task)?;
+            tasks::complete(c, claim.task, TaskTotals::default())?;
+            Ok(committed)
+        };
+        self.write_then("complete_enumeration", complete, move |units| kept.add(units)).await
+    }
+
+    async fn stage_results(&self, claim: &Claim, first_sequence: u64, batch: ResultBatch) -> Result<()> {
+        let (claim, fence) = (*claim, self.fence);
+        self.write("stage_results", move |c| {
+            fence.check(c, &claim)?;
+            results::stage(c, &claim, first_sequence, &batch)
+        })
+        .await
+    }
+
+    async fn complete_classifications(&self, completions: Vec<Completion>) -> Result<Vec<Result<()>>> {
+        let fence = self.fence;
+        self.write("complete_classifications", move |c| results::complete(c, fence, &completions)).await
+    }
+
+    async fn untraced(&self, claim: &Claim, max: u32) -> Result<Vec<ObjectKey>> {
+        let (claim, fence) = (*claim, self.fence);
+        self.write("untraced", move |c| origins::untraced(c, fence.check(c, &claim)?, max)).await
+    }
+
+    async fn save_origins(&self, claim: &Claim, origins: Vec<(ObjectKey, Option<Origin>)>) -> Result<()> {
+        let (claim, fence) = (*claim, self.fence);
+        self.write("save_origins", move |c| origins::save(c, fence.check(c, &claim)?, &origins)).await
+    }
+
+    async fn complete_tracing(&self, claim: &Claim) -> Result<()> {
+        let (claim, fence) = (*claim, self.fence);
+        self.write("complete_tracing", move |c| {
+            fence.check(c, &claim)?;
+            tasks::complete(c, claim.task, TaskTotals::default())
+        })
+        .await
+    }
+
+    async fn give_back(&self, claim: &Claim, how: GiveBack) -> Result<()> {
+        let (claim, fence) = (*claim, self.fence);
+        self.write("give_back", move |c| {
+            let task = fence.check(c, &claim)?;
+            tasks::give_back(c, &claim, task, &how)
+        })
+        .await
+    }
+
+    async fn stopping_jobs(&self, of: Vec<JobId>) -> Result<Vec<JobId>> {
+        self.read(move |c| jobs::stopping(c, of)).await
+    }
+
+    async fn are_done(&self, claims: &[Claim]) -> Result<Vec<bool>> {
+        let claims = claims.to_vec();
+        // Through the writer: a commit still under way is waited for.
+        self.write("are_done", move |c| claims.iter().map(|claim| tasks::is_done(c, claim)).collect()).await
+    }
+}
