@@ -7,8 +7,8 @@ use domesday_model::{
     ScanOptions, TaskType, UnitRecord, VersionMarks,
 };
 
+use crate::queries::statements;
 use crate::roles::Store;
-use crate::statement::statements;
 use crate::types::*;
 
 pub(crate) const GROUP: &str = "main";

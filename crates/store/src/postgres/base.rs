@@ -10,10 +10,10 @@ use super::pool::Call;
 use super::rows::{column, get, only, tag, unsigned, wide};
 use super::transaction::{Tx, params};
 use super::{Result, tables};
-use crate::base::{PriorFinding, PriorResults, decoding, outcome};
-use crate::staged::{StagedObject, decoding_steps};
-use crate::statement::statement;
+use crate::decide::prior::{PriorFinding, PriorResults, decoding, outcome};
+use crate::queries::statement;
 use crate::types::*;
+use crate::values::staged::{StagedObject, decoding_steps};
 use crate::values::{damaged, location};
 
 pub(super) const FILE: &str = include_str!("queries/base.sql");

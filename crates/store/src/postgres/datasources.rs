@@ -9,8 +9,8 @@ use tokio_postgres::Row;
 use super::rows::{get, only};
 use super::transaction::{Tx, params};
 use super::{Result, templates};
-use crate::configured::{self, DATASOURCE, FINGERPRINT_KEY, SourceColumns};
-use crate::statement::statement;
+use crate::decide::configuring::{self, DATASOURCE, FINGERPRINT_KEY, SourceColumns};
+use crate::queries::statement;
 use crate::types::*;
 use crate::values;
 
@@ -38,7 +38,7 @@ pub(super) async fn put(tx: &mut Tx<'_>, source: &DatasourceSpec, put: Put) -> R
         source.credential.clone(),
     ];
     let written = tx.query(sql, params).await?;
-    configured::check_put(put, !written.is_empty(), DATASOURCE, &source.name)
+    configuring::check_put(put, !written.is_empty(), DATASOURCE, &source.name)
 }
 
 pub(super) async fn remove(tx: &mut Tx<'_>, name: &str) -> Result<()> {
@@ -48,12 +48,12 @@ pub(super) async fn remove(tx: &mut Tx<'_>, name: &str) -> Result<()> {
     // Whoever submits a job that reads it holds its row: once it is ours, the job is seen.
     let rows = tx.query(LOCK, params![name.to_owned()]).await?;
     if !rows.first().map_or(Ok(false), |row| get(row, 0))? {
-        return Err(configured::missing(DATASOURCE, name));
+        return Err(configuring::missing(DATASOURCE, name));
     }
     let open = tx.query(OPEN, Vec::new()).await?;
     let open = open.iter().map(|row| Ok((get(row, 0)?, values::configuration(get(row, 1)?)?)));
     let templates = templates::all(tx).await?;
-    configured::check_unused(name, open, templates.into_iter().map(|stored| Ok(stored.template)))?;
+    configuring::check_unused(name, open, templates.into_iter().map(|stored| Ok(stored.template)))?;
     tx.run(RELEASE, params![name.to_owned()]);
     Ok(())
 }
@@ -89,7 +89,7 @@ pub(super) async fn set_fingerprint_key(tx: &mut Tx<'_>, id: &str, replace: bool
         return Ok(known);
     }
     let rows = tx.query(COUNT, Vec::new()).await?;
-    configured::check_key_unused(&known, get(only(&rows)?, 0)?)?;
+    configuring::check_key_unused(&known, get(only(&rows)?, 0)?)?;
     tx.run(CHANGE, params![FINGERPRINT_KEY, id.to_owned()]);
     Ok(id.to_owned())
 }

@@ -13,11 +13,13 @@ use super::pool::Call;
 use super::rows::{column, get, only, text, wide};
 use super::transaction::{Tx, params};
 use super::{Result, results, targets, tasks};
-use crate::base::scan_key;
-use crate::decide::{self, ChildJob, Executed, NewTask};
+use crate::decide;
+use crate::decide::jobs::{ChildJob, Executed};
+use crate::decide::prior::scan_key;
+use crate::decide::targets::Known;
+use crate::decide::tasks::NewTask;
 use crate::error::StoreError;
-use crate::statement::statement;
-use crate::targets::Known;
+use crate::queries::statement;
 use crate::types::*;
 use crate::values::{self, millis, to_json};
 
@@ -56,7 +58,7 @@ pub(super) async fn submit(tx: &mut Tx<'_>, job: &NewMasterJob) -> Result<()> {
         ],
     );
     let (mut groups, mut shares) = (Vec::new(), Vec::new());
-    for (group, share) in decide::child_jobs(&job.configuration) {
+    for (group, share) in decide::jobs::child_jobs(&job.configuration) {
         groups.push(group.to_owned());
         shares.push(to_json(&share)?);
     }
@@ -200,7 +202,7 @@ async fn apply_commands(tx: &mut Tx<'_>, job: OwnedJob) -> Result<Option<OwnedJo
     const END_SESSIONS: &str = statement(ENUMERATION, "cancel_sessions");
     const SET_PENDING: &str = statement(FILE, "set_pending_commands");
     let JobLease { job: id, version } = job.lease;
-    let (status, pending) = match decide::execute_commands(&job) {
+    let (status, pending) = match decide::jobs::execute_commands(&job) {
         Executed::Nothing => return Ok(None),
         Executed::Cleared(pending) => {
             tx.run(SET_PENDING, params![id.0, version, to_json(&pending)?]);
@@ -225,7 +227,7 @@ pub(super) async fn settle_job(tx: &mut Tx<'_>, lease: &JobLease) -> Result<Opti
 
 async fn settle(tx: &mut Tx<'_>, job: &OwnedJob) -> Result<Option<JobStatus>> {
     const RUNNING: &str = statement(FILE, "job_has_running_tasks");
-    let Some(settled) = decide::settles_to(job.status) else { return Ok(None) };
+    let Some(settled) = decide::jobs::settles_to(job.status) else { return Ok(None) };
     let id = job.lease.job;
     // A look first, which disturbs nobody; what counts is the look once no claim can come in between.
     if get(only(&tx.query(RUNNING, params![id.0]).await?)?, 0)? {
@@ -259,7 +261,7 @@ pub(super) async fn complete_job(tx: &mut Tx<'_>, lease: &JobLease) -> Result<Op
         return Ok(None);
     }
     let row = only(&outcome)?;
-    let (status, reason) = decide::job_outcome(get(row, 0)?, get(row, 1)?, get(row, 2)?);
+    let (status, reason) = decide::jobs::job_outcome(get(row, 0)?, get(row, 1)?, get(row, 2)?);
     set_status(tx, lease, job.status, status, None, reason).await?;
     Ok(Some(status))
 }
@@ -338,7 +340,8 @@ fn end_sessions(tx: &mut Tx<'_>, job: JobId, ended: &[Row]) -> Result<()> {
     for row in ended {
         let (session, from): (i64, &str) = (get(row, 0)?, get(row, 1)?);
         let from = values::session_status(from)?;
-        let (status, reason) = decide::session_outcome(from, get(row, 2)?, get(row, 3)?, get(row, 4)?)?;
+        let (status, reason) =
+            decide::sessions::session_outcome(from, get(row, 2)?, get(row, 3)?, get(row, 4)?)?;
         tx.run(END, params![session, status.as_str(), reason]);
         if status != SessionStatus::Failed {
             targets::note_scan(tx, job, session);
@@ -423,5 +426,5 @@ pub(super) fn master_jobs(rows: &[Row]) -> Result<Vec<MasterJob>> {
             finished_at_ms: get(row, 5)?,
         })
     };
-    Ok(decide::fold_master_jobs(rows.iter().map(child).collect::<Result<Vec<_>>>()?))
+    Ok(decide::jobs::fold_master_jobs(rows.iter().map(child).collect::<Result<Vec<_>>>()?))
 }

@@ -7,8 +7,8 @@ use super::pool::{Call, Param};
 use super::rows::{get, only, unsigned, wide};
 use super::transaction::{Tx, params};
 use super::{Result, templates};
-use crate::operated::{self, SHOWN_AFTER_END};
-use crate::statement::statement;
+use crate::decide::fleet::{SHOWN_AFTER_END, fleet_groups, owner};
+use crate::queries::statement;
 use crate::types::*;
 use crate::values::{self, damaged, millis};
 
@@ -31,7 +31,7 @@ fn child_job(row: &Row) -> Result<ChildJobState> {
         status,
         pending: values::commands(get(row, 3)?)?,
         failure_reason: get(row, 4)?,
-        owner: operated::owner(status, process(row, 5)?, get(row, 6)?),
+        owner: owner(status, process(row, 5)?, get(row, 6)?),
         workers: unsigned(row, 7)?,
         created_at_ms: get(row, 8)?,
         started_at_ms: get(row, 9)?,
@@ -74,7 +74,7 @@ pub(super) fn task_info(row: &Row) -> Result<TaskInfo> {
         node_group: get(row, 3)?,
         datasource: get(row, 4)?,
         task_type: values::task_type(get(row, 5)?)?,
-        status: operated::task_status(get(row, 6)?)?,
+        status: values::task_status(get(row, 6)?)?,
         payload: values::payload(get(row, 7)?)?,
         worker: process(row, 8)?,
         failures: small(row, 9)?,
@@ -106,7 +106,7 @@ pub(super) async fn fleet(tx: &mut Tx<'_>) -> Result<Fleet> {
     let [now, orchestrators, workers, groups] = tx.query_last(calls).await?;
     let orchestrators = orchestrators.iter().map(process_state).collect::<Result<Vec<_>>>()?;
     let workers = workers.iter().map(process_state).collect::<Result<Vec<_>>>()?;
-    let groups = operated::groups(groups.iter().map(group_state), [&orchestrators, &workers])?;
+    let groups = fleet_groups(groups.iter().map(group_state), [&orchestrators, &workers])?;
     Ok(Fleet { now_ms: get(only(&now)?, 0)?, orchestrators, workers, groups })
 }
 

@@ -12,8 +12,8 @@ use super::pool::Call;
 use super::rows::{column, get, text};
 use super::transaction::{Tx, params};
 use super::{Result, tasks};
-use crate::decide::NewTask;
-use crate::statement::statement;
+use crate::decide::tasks::NewTask;
+use crate::queries::statement;
 use crate::types::*;
 
 pub(super) const FILE: &str = include_str!("queries/origins.sql");

@@ -11,8 +11,8 @@ use super::pool::{Call, Param};
 use super::rows::{get, only};
 use super::transaction::{Tx, params};
 use super::{Result, templates};
-use crate::operated::PRUNED_JOBS_MAX;
-use crate::statement::statement;
+use crate::decide::jobs::PRUNED_JOBS_MAX;
+use crate::queries::statement;
 use crate::types::*;
 use crate::values::millis;
 

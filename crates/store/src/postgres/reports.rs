@@ -13,10 +13,10 @@ use super::pool::{Call, Loan, Pool};
 use super::results::FILE;
 use super::rows::{get, only, unsigned, wide};
 use super::transaction::{Tx, params};
-use crate::staged::decoding_steps;
-use crate::statement::statement;
+use crate::queries::statement;
 use crate::types::*;
 use crate::values;
+use crate::values::staged::decoding_steps;
 
 pub(super) const PROBLEMS: &str = statement(FILE, "problems");
 pub(super) const DATASOURCES: &str = statement(FILE, "job_datasources");

@@ -9,11 +9,11 @@ use super::pool::{Call, Param};
 use super::rows::{column, get, text};
 use super::transaction::{Tx, params};
 use super::{Result, origins, tasks};
-use crate::decide::first_of_claims;
+use crate::decide::tasks::first_of_claims;
 use crate::error::StoreError;
-use crate::staged::{Staged, StagedFinding, StagedObject, StagedTable, staged};
-use crate::statement::statement;
+use crate::queries::statement;
 use crate::types::*;
+use crate::values::staged::{Staged, StagedFinding, StagedObject, StagedTable, staged};
 use crate::values::{damaged, from_json, to_json};
 
 pub(super) const FILE: &str = include_str!("queries/results.sql");

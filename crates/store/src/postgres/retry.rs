@@ -10,9 +10,10 @@ use tokio_postgres::Row;
 use super::rows::{get, wide};
 use super::transaction::{Tx, params};
 use super::{Result, jobs, operations::FILE, tasks};
-use crate::configured::missing;
-use crate::operated::{self, Again, FailedTask};
-use crate::statement::statement;
+use crate::decide;
+use crate::decide::configuring::missing;
+use crate::decide::retry::{Again, FailedTask};
+use crate::queries::statement;
 use crate::types::*;
 use crate::values;
 
@@ -41,7 +42,7 @@ pub(super) async fn retry(tx: &mut Tx<'_>, which: Retry) -> Result<u64> {
     let mut refused = None;
     let (mut retried, mut possible) = (0, false);
     for job in jobs {
-        let again = operated::again(job.status);
+        let again = decide::retry::again(job.status);
         if let Again::Refused = again {
             refused = refused.or(Some(job.status));
             continue;
@@ -55,7 +56,7 @@ pub(super) async fn retry(tx: &mut Tx<'_>, which: Retry) -> Result<u64> {
         retried += count;
     }
     match refused {
-        Some(status) if !possible => return Err(operated::refusal(status)),
+        Some(status) if !possible => return Err(decide::retry::refusal(status)),
         _ if retried > 0 => tx.run(REPORTED, params![master.0.to_vec()]),
         _ => {}
     }

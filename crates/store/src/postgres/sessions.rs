@@ -8,8 +8,8 @@ use super::Result;
 use super::pool::Call;
 use super::rows::{get, only, text, unsigned, wide};
 use super::transaction::{Tx, params};
-use crate::operated::{check_own_checkpoint, checkpoint_session};
-use crate::statement::statement;
+use crate::decide::sessions::{check_own_checkpoint, checkpoint_session};
+use crate::queries::statement;
 use crate::types::*;
 use crate::values::{self, from_json};
 

@@ -7,10 +7,10 @@ use super::Result;
 use super::pool::Call;
 use super::rows::{get, unsigned, wide};
 use super::transaction::params;
-use crate::staged::StagedTable;
-use crate::statement::statement;
+use crate::queries::statement;
 use crate::types::*;
 use crate::values::from_json;
+use crate::values::staged::StagedTable;
 
 pub(super) const FILE: &str = include_str!("queries/tables.sql");
 

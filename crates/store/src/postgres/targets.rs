@@ -7,9 +7,9 @@ use super::Result;
 use super::pool::Call;
 use super::rows::{column, get, wide};
 use super::transaction::{Tx, params};
-use crate::decide::FencedTask;
-use crate::statement::statement;
-use crate::targets::{Drafts, Known, clean};
+use crate::decide::targets::{Drafts, Known, clean};
+use crate::decide::tasks::FencedTask;
+use crate::queries::statement;
 use crate::types::*;
 use crate::values::{from_json, target_type};
 

@@ -13,13 +13,13 @@ use super::pool::{Call, Param};
 use super::rows::{column, get, only, tag, text, unsigned};
 use super::transaction::{Tx, params};
 use super::{Result, base, origins, results, units};
-use crate::decide::{
+use crate::decide::tasks::{
     Abandoned, CONTAINERS, Claimed, Failures, Fate, FencedTask, NewTask, RecordKinds, failures, fates,
     record_kinds,
 };
+use crate::decide::units::Batch;
 use crate::error::StoreError;
-use crate::statement::statement;
-use crate::totals::Batch;
+use crate::queries::statement;
 use crate::types::*;
 use crate::values::{self, millis, to_json};
 

@@ -11,8 +11,8 @@ use super::pool::Call;
 use super::rows::{get, only};
 use super::transaction::{Tx, params};
 use super::{Result, jobs};
-use crate::configured::{self, TEMPLATE};
-use crate::statement::statement;
+use crate::decide::configuring::{self, TEMPLATE};
+use crate::queries::statement;
 use crate::types::*;
 use crate::values::{damaged, to_json};
 
@@ -36,14 +36,14 @@ pub(super) async fn put(
     // Whoever waits for the next firing looks again.
     tx.wakes_before_it_returns();
     let written = tx.query(sql, params![template.name.clone(), to_json(template)?, next_firing_ms]).await?;
-    configured::check_put(put, !written.is_empty(), TEMPLATE, &template.name)
+    configuring::check_put(put, !written.is_empty(), TEMPLATE, &template.name)
 }
 
 pub(super) async fn remove(tx: &mut Tx<'_>, name: &str) -> Result<()> {
     const REMOVE: &str = statement(FILE, "remove_template");
     const FIRINGS: &str = statement(FILE, "remove_firings");
     if tx.query(REMOVE, params![name.to_owned()]).await?.is_empty() {
-        return Err(configured::missing(TEMPLATE, name));
+        return Err(configuring::missing(TEMPLATE, name));
     }
     tx.run(FIRINGS, params![name.to_owned()]);
     Ok(())
@@ -59,7 +59,7 @@ pub(super) fn stored(row: &Row) -> Result<StoredTemplate> {
     let master: Option<Vec<u8>> = get(row, 4)?;
     let master = master.map(|id| id.try_into().map(MasterJobId)).transpose().map_err(|_| damaged("id"))?;
     Ok(StoredTemplate {
-        template: configured::template(get(row, 0)?)?,
+        template: configuring::template(get(row, 0)?)?,
         next_firing_ms: get(row, 1)?,
         updated_at_ms: get(row, 2)?,
         last_firing: get::<Option<i64>>(row, 3)?.map(|at| (at, master)),

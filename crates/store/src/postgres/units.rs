@@ -19,12 +19,12 @@ use super::pool::Call;
 use super::rows::{column, get, only, text};
 use super::transaction::{Tx, params};
 use super::{Result, origins, results, targets, tasks};
-use crate::decide::FencedTask;
+use crate::decide::fan_out::{FAN_OUT_UNITS_MAX, Waiting, plan};
+use crate::decide::pages::{LastPage, first_pages, is_next};
+use crate::decide::tasks::FencedTask;
+use crate::decide::units::{Batch, FANNED_ALL, Totals};
 use crate::error::StoreError;
-use crate::fan_out::{FAN_OUT_UNITS_MAX, Waiting, plan};
-use crate::pages::{LastPage, first_pages, is_next};
-use crate::statement::statement;
-use crate::totals::{Batch, FANNED_ALL, Totals};
+use crate::queries::statement;
 use crate::types::*;
 use crate::values;
 

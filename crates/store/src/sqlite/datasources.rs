@@ -7,8 +7,8 @@ use domesday_model::{DatasourceId, DatasourceSpec};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::{Result, templates};
-use crate::configured::{self, DATASOURCE, FINGERPRINT_KEY, SourceColumns};
-use crate::statement::statement;
+use crate::decide::configuring::{self, DATASOURCE, FINGERPRINT_KEY, SourceColumns};
+use crate::queries::statement;
 use crate::types::*;
 use crate::values;
 
@@ -30,7 +30,7 @@ pub(super) fn put(c: &Connection, source: &DatasourceSpec, put: Put) -> Result<(
         source.worker_label,
         source.credential,
     ])?;
-    configured::check_put(put, written == 1, DATASOURCE, &source.name)
+    configuring::check_put(put, written == 1, DATASOURCE, &source.name)
 }
 
 /// Those that someone added; only the one of this name, if there is a name.
@@ -65,7 +65,7 @@ pub(super) fn remove(c: &Connection, name: &str) -> Result<()> {
     const OPEN: &str = statement(FILE, "open_configurations");
     const RELEASE: &str = statement(FILE, "release_datasource");
     if !c.prepare_cached(IS_MANAGED)?.query_row([name], |row| row.get(0))? {
-        return Err(configured::missing(DATASOURCE, name));
+        return Err(configuring::missing(DATASOURCE, name));
     }
     let open: Vec<(String, String)> = {
         let mut statement = c.prepare_cached(OPEN)?;
@@ -74,7 +74,7 @@ pub(super) fn remove(c: &Connection, name: &str) -> Result<()> {
     };
     let open = open.into_iter().map(|(master, text)| Ok((master, values::configuration(&text)?)));
     let templates = templates::stored(c, None)?;
-    configured::check_unused(name, open, templates.into_iter().map(|stored| Ok(stored.template)))?;
+    configuring::check_unused(name, open, templates.into_iter().map(|stored| Ok(stored.template)))?;
     c.prepare_cached(RELEASE)?.execute([name])?;
     Ok(())
 }
@@ -93,7 +93,7 @@ pub(super) fn set_fingerprint_key(c: &Connection, id: &str, replace: bool) -> Re
     if known == id || !replace {
         return Ok(known);
     }
-    configured::check_key_unused(&known, c.prepare_cached(COUNT)?.query_row([], |row| row.get(0))?)?;
+    configuring::check_key_unused(&known, c.prepare_cached(COUNT)?.query_row([], |row| row.get(0))?)?;
     c.prepare_cached(CHANGE)?.execute([FINGERPRINT_KEY, id])?;
     Ok(id.to_owned())
 }

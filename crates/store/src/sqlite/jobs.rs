@@ -10,11 +10,13 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::json;
 
 use super::{Result, results, targets, tasks};
-use crate::base::scan_key;
-use crate::decide::{self, ChildJob, Executed, NewTask};
+use crate::decide;
+use crate::decide::jobs::{ChildJob, Executed};
+use crate::decide::prior::scan_key;
+use crate::decide::targets::Known;
+use crate::decide::tasks::NewTask;
 use crate::error::StoreError;
-use crate::statement::statement;
-use crate::targets::Known;
+use crate::queries::statement;
 use crate::types::*;
 use crate::values::{self, millis, to_json};
 
@@ -53,7 +55,7 @@ pub(super) fn submit(c: &Connection, job: &NewMasterJob) -> Result<()> {
         ])?;
     }
     let key = &job.configuration.fingerprint_key;
-    for (group, share) in decide::child_jobs(&job.configuration) {
+    for (group, share) in decide::jobs::child_jobs(&job.configuration) {
         c.prepare_cached(JOB)?.execute(params![job.id.0, group, to_json(&share)?, job.priority, key])?;
         results::event(c, JobId(c.last_insert_rowid()), "JobQueued", json!({ "node_group": group }))?;
     }
@@ -206,7 +208,7 @@ fn apply_commands(c: &Connection, job: OwnedJob) -> Result<Option<OwnedJob>> {
     const CANCEL: &str = statement(tasks::FILE, "cancel_tasks");
     const FAIL_UNITS: &str = statement(ENUMERATION, "fail_open_units");
     const SET_PENDING: &str = statement(FILE, "set_pending_commands");
-    let (status, pending) = match decide::execute_commands(&job) {
+    let (status, pending) = match decide::jobs::execute_commands(&job) {
         Executed::Nothing => return Ok(None),
         Executed::Cleared(pending) => {
             let (id, version) = (job.lease.job.0, job.lease.version);
@@ -227,7 +229,7 @@ fn apply_commands(c: &Connection, job: OwnedJob) -> Result<Option<OwnedJob>> {
 pub(super) fn settle_job(c: &Connection, lease: &JobLease) -> Result<Option<JobStatus>> {
     const RUNNING: &str = statement(FILE, "job_has_running_tasks");
     let job = fence(c, lease)?.owned;
-    let Some(settled) = decide::settles_to(job.status) else { return Ok(None) };
+    let Some(settled) = decide::jobs::settles_to(job.status) else { return Ok(None) };
     if c.prepare_cached(RUNNING)?.query_row([lease.job.0], |row| row.get(0))? {
         return Ok(None);
     }
@@ -261,7 +263,7 @@ pub(super) fn complete_job(c: &Connection, lease: &JobLease) -> Result<Option<Jo
     let (enumerated, problems, first): (bool, bool, Option<String>) = c
         .prepare_cached(OUTCOME)?
         .query_row([lease.job.0], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-    let (status, reason) = decide::job_outcome(enumerated, problems, first);
+    let (status, reason) = decide::jobs::job_outcome(enumerated, problems, first);
     set_status(c, lease, job.status, status, None, reason.as_deref())?;
     Ok(Some(status))
 }
@@ -333,7 +335,7 @@ fn end_sessions(c: &Connection, job: JobId) -> Result<()> {
     };
     for (session, status, committed, failed, first) in ended {
         let from = values::session_status(&status)?;
-        let (status, reason) = decide::session_outcome(from, committed, failed, first.as_deref())?;
+        let (status, reason) = decide::sessions::session_outcome(from, committed, failed, first.as_deref())?;
         c.prepare_cached(END)?.execute(params![session, status.as_str(), reason])?;
         if status != SessionStatus::Failed {
             targets::note_scan(c, job, session)?;
@@ -429,7 +431,7 @@ pub(super) fn master_job(c: &Connection, id: MasterJobId) -> Result<Option<Maste
             finished_at_ms: row.get(5)?,
         });
     }
-    Ok(decide::fold_master_jobs(children).pop())
+    Ok(decide::jobs::fold_master_jobs(children).pop())
 }
 
 pub(super) fn master_jobs(c: &Connection, max: u32) -> Result<Vec<MasterJob>> {

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domesday_model::{ObjectKey, TaskPayload, UnitId, UnitRange, UnitRecord};
 
-use crate::decide::{CONTAINERS, RecordKinds};
+use crate::decide::tasks::{CONTAINERS, RecordKinds};
 use crate::types::PacketObject;
 
 /// Bytes of all records that are kept, at most. Units beyond that are not kept, rather than older ones dropped, for
@@ -135,7 +135,7 @@ mod tests {
     use domesday_model::RecordKind;
 
     use super::*;
-    use crate::decide::OBJECTS;
+    use crate::decide::tasks::OBJECTS;
     use crate::testing::files;
 
     fn unit(id: i64, objects: usize, containers: usize) -> Committed {

@@ -40,7 +40,7 @@ use std::sync::Arc;
 use rusqlite::Connection;
 
 use crate::clock::{Clock, SystemClock};
-use crate::decide::RecordKinds;
+use crate::decide::tasks::RecordKinds;
 use crate::error::StoreError;
 pub use crate::hook::{Fault, Stage, WriteHook};
 use crate::types::{PacketObject, WorkPacket};

@@ -4,8 +4,8 @@ use domesday_model::{JobId, MasterJobId, ProcessId, TaskId};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::{Result, templates};
-use crate::operated::{self, SHOWN_AFTER_END};
-use crate::statement::statement;
+use crate::decide::fleet::{SHOWN_AFTER_END, fleet_groups, owner};
+use crate::queries::statement;
 use crate::types::*;
 use crate::values::{self, from_json, millis};
 
@@ -33,7 +33,7 @@ fn child_job(row: &Row<'_>) -> Result<ChildJobState> {
         status,
         pending: values::commands(&pending)?,
         failure_reason: row.get(4)?,
-        owner: operated::owner(status, process(row, 5)?, row.get(6)?),
+        owner: owner(status, process(row, 5)?, row.get(6)?),
         workers: unsigned(row, 7)?,
         created_at_ms: row.get(8)?,
         started_at_ms: row.get(9)?,
@@ -97,7 +97,7 @@ fn task_info(row: &Row<'_>) -> Result<TaskInfo> {
         node_group: row.get(3)?,
         datasource: row.get(4)?,
         task_type: values::task_type(&task_type)?,
-        status: operated::task_status(&status)?,
+        status: values::task_status(&status)?,
         payload: values::payload(&payload)?,
         worker: process(row, 8)?,
         failures: row.get(9)?,
@@ -127,7 +127,7 @@ pub(super) fn fleet(c: &Connection) -> Result<Fleet> {
     let (orchestrators, workers) = (processes(ORCHESTRATORS)?, processes(WORKERS)?);
     let mut statement = c.prepare_cached(GROUPS)?;
     let busy = statement.query_map([], group_state)?;
-    let groups = operated::groups(busy.map(|group| Ok(group?)), [&orchestrators, &workers])?;
+    let groups = fleet_groups(busy.map(|group| Ok(group?)), [&orchestrators, &workers])?;
     Ok(Fleet { now_ms: templates::now(c)?, orchestrators, workers, groups })
 }
 

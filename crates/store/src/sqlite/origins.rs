@@ -7,8 +7,8 @@ use domesday_model::{DatasourceId, EnumerationSessionId, JobId, ObjectKey, Origi
 use rusqlite::{Connection, params};
 
 use super::{Result, tasks};
-use crate::decide::{FencedTask, NewTask};
-use crate::statement::statement;
+use crate::decide::tasks::{FencedTask, NewTask};
+use crate::queries::statement;
 
 pub(super) const FILE: &str = include_str!("queries/origins.sql");
 

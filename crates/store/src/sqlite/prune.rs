@@ -10,8 +10,8 @@ use std::time::Duration;
 use rusqlite::{Connection, OptionalExtension, ToSql, params};
 
 use super::{Result, templates};
-use crate::operated::PRUNED_JOBS_MAX;
-use crate::statement::statement;
+use crate::decide::jobs::PRUNED_JOBS_MAX;
+use crate::queries::statement;
 use crate::types::*;
 use crate::values::{millis, to_json};
 

@@ -8,7 +8,7 @@ use rusqlite::{CachedStatement, Connection, params};
 
 use super::Result;
 use super::jobs::ENUMERATION as FILE;
-use crate::statement::statement;
+use crate::queries::statement;
 
 /// Rows that go in with one statement: beyond that little is saved.
 const ROWS_TOGETHER: usize = 16;

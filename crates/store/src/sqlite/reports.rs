@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::Result;
 use super::results::{FILE, occurrence};
 use super::tasks::datasource_row;
-use crate::statement::statement;
+use crate::queries::statement;
 use crate::types::*;
 use crate::values;
 

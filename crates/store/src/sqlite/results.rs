@@ -9,11 +9,11 @@ use domesday_model::{
 use rusqlite::{Connection, params};
 
 use super::{Fence, Result, origins, tasks};
-use crate::decide::{FencedTask, first_of_claims};
+use crate::decide::tasks::{FencedTask, first_of_claims};
 use crate::error::StoreError;
-use crate::staged::{Staged, StagedFinding, StagedObject, StagedTable, decoding_steps, staged};
-use crate::statement::statement;
+use crate::queries::statement;
 use crate::types::*;
+use crate::values::staged::{Staged, StagedFinding, StagedObject, StagedTable, decoding_steps, staged};
 use crate::values::{damaged, from_json, location, to_json};
 
 pub(super) const FILE: &str = include_str!("queries/results.sql");

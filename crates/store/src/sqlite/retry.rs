@@ -8,9 +8,10 @@ use rusqlite::{Connection, params};
 
 use super::operations::FILE;
 use super::{Result, jobs, tasks};
-use crate::configured::missing;
-use crate::operated::{self, Again, FailedTask};
-use crate::statement::statement;
+use crate::decide;
+use crate::decide::configuring::missing;
+use crate::decide::retry::{Again, FailedTask};
+use crate::queries::statement;
 use crate::types::*;
 use crate::values;
 
@@ -39,7 +40,7 @@ pub(super) fn retry(c: &Connection, which: Retry) -> Result<u64> {
     let mut refused = None;
     let (mut retried, mut possible) = (0, false);
     for job in jobs {
-        let again = operated::again(job.status);
+        let again = decide::retry::again(job.status);
         if let Again::Refused = again {
             refused = refused.or(Some(job.status));
             continue;
@@ -52,7 +53,7 @@ pub(super) fn retry(c: &Connection, which: Retry) -> Result<u64> {
         retried += count;
     }
     match refused {
-        Some(status) if !possible => return Err(operated::refusal(status)),
+        Some(status) if !possible => return Err(decide::retry::refusal(status)),
         _ if retried > 0 => c.prepare_cached(REPORTED)?.execute([master.0])?,
         _ => 0,
     };

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::Result;
 use super::jobs::ENUMERATION;
-use crate::operated::check_own_checkpoint;
-use crate::statement::statement;
+use crate::decide::sessions::check_own_checkpoint;
+use crate::queries::statement;
 use crate::types::*;
 use crate::values::{self, from_json};
 

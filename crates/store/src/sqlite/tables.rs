@@ -4,10 +4,10 @@ use domesday_model::{DatasourceId, JobId, MasterJobId, ObjectKey, TableObservati
 use rusqlite::{Connection, Row, params};
 
 use super::Result;
-use crate::staged::StagedTable;
-use crate::statement::statement;
+use crate::queries::statement;
 use crate::types::*;
 use crate::values::from_json;
+use crate::values::staged::StagedTable;
 
 pub(super) const FILE: &str = include_str!("queries/tables.sql");
 

@@ -4,9 +4,9 @@ use domesday_model::{EnumerationSessionId, JobId, ScanTargetId, TargetDraft, Tar
 use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 
 use super::Result;
-use crate::decide::FencedTask;
-use crate::statement::statement;
-use crate::targets::{Drafts, Known, Repository, clean};
+use crate::decide::targets::{Drafts, Known, Repository, clean};
+use crate::decide::tasks::FencedTask;
+use crate::queries::statement;
 use crate::types::*;
 use crate::values::{from_json, target_type};
 

@@ -11,13 +11,13 @@ use serde_json::json;
 
 use super::jobs::ENUMERATION;
 use super::{Fence, Result, origins, results, units};
-use crate::decide::{
+use crate::decide::tasks::{
     Abandoned, CONTAINERS, Claimed, Failures, Fate, FencedTask, NewTask, RecordKinds, failures, fates,
     record_kinds,
 };
+use crate::decide::units::Batch;
 use crate::error::StoreError;
-use crate::statement::statement;
-use crate::totals::Batch;
+use crate::queries::statement;
 use crate::types::*;
 use crate::values::{self, from_json, millis, to_json};
 

@@ -7,8 +7,8 @@ use domesday_model::{MasterJobId, ScanTemplate};
 use rusqlite::{Connection, OptionalExtension, Params, Row, params};
 
 use super::{Result, jobs};
-use crate::configured::{self, TEMPLATE};
-use crate::statement::statement;
+use crate::decide::configuring::{self, TEMPLATE};
+use crate::queries::statement;
 use crate::types::*;
 use crate::values::to_json;
 
@@ -22,14 +22,14 @@ pub(super) fn put(c: &Connection, template: &ScanTemplate, put: Put, next: Optio
         Put::Replace => REPLACE,
     };
     let written = c.prepare_cached(sql)?.execute(params![template.name, to_json(template)?, next])?;
-    configured::check_put(put, written == 1, TEMPLATE, &template.name)
+    configuring::check_put(put, written == 1, TEMPLATE, &template.name)
 }
 
 pub(super) fn remove(c: &Connection, name: &str) -> Result<()> {
     const REMOVE: &str = statement(FILE, "remove_template");
     const FIRINGS: &str = statement(FILE, "remove_firings");
     if c.prepare_cached(REMOVE)?.execute([name])? == 0 {
-        return Err(configured::missing(TEMPLATE, name));
+        return Err(configuring::missing(TEMPLATE, name));
     }
     c.prepare_cached(FIRINGS)?.execute([name])?;
     Ok(())
@@ -52,7 +52,7 @@ fn stored_row(row: &Row<'_>) -> Result<StoredTemplate> {
     let configuration: String = row.get(0)?;
     let master = row.get::<_, Option<[u8; 16]>>(4)?.map(MasterJobId);
     Ok(StoredTemplate {
-        template: configured::template(&configuration)?,
+        template: configuring::template(&configuration)?,
         next_firing_ms: row.get(1)?,
         updated_at_ms: row.get(2)?,
         last_firing: row.get::<_, Option<i64>>(3)?.map(|at| (at, master)),

@@ -1,7 +1,7 @@
 //! SQL is reviewed as SQL, in files: each statement prepares, and each is used.
 
 use super::*;
-use crate::statement::statements;
+use crate::queries::statements;
 
 const FILES: [&str; 13] = [
     base::FILE,

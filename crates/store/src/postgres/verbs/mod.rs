@@ -10,8 +10,8 @@ use async_trait::async_trait;
 use domesday_model::{Command, DatasourceSpec, MasterJobId, ProcessId, RuleSetHash, ScanTemplate};
 use tokio::sync::watch;
 
-use crate::configured::FINGERPRINT_KEY;
-use crate::decide::RecordKinds;
+use crate::decide::configuring::FINGERPRINT_KEY;
+use crate::decide::tasks::RecordKinds;
 use crate::postgres::rows::get;
 use crate::postgres::tasks::Covered;
 use crate::postgres::transaction::{params, transact};

@@ -5,7 +5,7 @@ use std::ops::{Range, RangeInclusive};
 use async_trait::async_trait;
 use domesday_model::{JobId, ObjectKey, Origin, ProcessId, TaskType, UnitId};
 
-use crate::decide::{CONTAINERS, OBJECTS};
+use crate::decide::tasks::{CONTAINERS, OBJECTS};
 use crate::postgres::rows::{get, wide};
 use crate::postgres::transaction::{params, transact};
 use crate::postgres::{PostgresStore, Result, base, jobs, origins, results, tasks, units};

@@ -4,7 +4,7 @@ use super::super::{
     base, datasources, jobs, operations, origins, prune, results, sessions, tables, targets, tasks, templates,
 };
 use super::*;
-use crate::statement::statements;
+use crate::queries::statements;
 
 const FILES: [&str; 13] = [
     base::FILE,

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use domesday_model::{JobId, ObjectKey, Origin, ProcessId, TaskType, UnitId};
 use rusqlite::Connection;
 
-use crate::decide::{CONTAINERS, OBJECTS};
+use crate::decide::tasks::{CONTAINERS, OBJECTS};
 use crate::roles::WorkerStore;
 use crate::sqlite::{Result, SqliteStore, base, jobs, origins, results, tasks, units};
 use crate::types::*;

@@ -1,11 +1,13 @@
 //! Values on their way into a column and out of it, the same for every backend.
 
+pub(crate) mod staged;
+
 use std::str::FromStr;
 use std::time::Duration;
 
 use domesday_model::{
     BatchStatus, Command, JobConfiguration, JobStatus, Location, NestedStep, ObjectKey, ObjectStatus, Reason,
-    RecordKind, RuleSetHash, SessionStatus, TargetType, TaskPayload, TaskType, UnitStatus,
+    RecordKind, RuleSetHash, SessionStatus, TargetType, TaskPayload, TaskStatus, TaskType, UnitStatus,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -51,6 +53,10 @@ pub(crate) fn unit_status(text: &str) -> Result<UnitStatus> {
 
 pub(crate) fn task_type(text: &str) -> Result<TaskType> {
     TaskType::parse(text).ok_or_else(|| damaged("task type"))
+}
+
+pub(crate) fn task_status(text: &str) -> Result<TaskStatus> {
+    TaskStatus::parse(text).ok_or_else(|| damaged("task status"))
 }
 
 pub(crate) fn object_status(text: &str) -> Result<ObjectStatus> {

@@ -3,9 +3,9 @@
 
 use domesday_model::{DatasourceId, EnumerationSessionId, JobId, TaskType};
 
-use crate::decide::NewTask;
-use crate::packing::{CONTAINERS, OBJECTS, PackLimits, UnitTotals, pack};
-use crate::totals::{FANNED_CONTAINERS, FANNED_OBJECTS};
+use super::packing::{CONTAINERS, OBJECTS, PackLimits, UnitTotals, pack};
+use super::tasks::NewTask;
+use super::units::{FANNED_CONTAINERS, FANNED_OBJECTS};
 use crate::types::{FanOutPolicy, FanOutReport};
 
 /// Units one fan-out looks at.

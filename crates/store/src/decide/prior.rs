@@ -14,8 +14,8 @@ use domesday_model::{
 };
 
 use crate::error::StoreError;
-use crate::staged::{StagedObject, marks_of};
 use crate::types::{PriorOutcome, ResultBatch};
+use crate::values::staged::{StagedObject, marks_of};
 use crate::values::{location, object_status, reason, to_json};
 
 type Result<T> = std::result::Result<T, StoreError>;
