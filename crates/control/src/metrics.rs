@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{OnceLock, Weak};
 use std::time::Duration;
 
-use domesday_model::TaskType;
+use domesday_model::{ByTaskType, TaskType};
 use domesday_scheduler::ScanCore;
 use domesday_store::{FanOutReport, ReapReport};
 
@@ -30,33 +30,14 @@ impl Number {
     }
 }
 
-/// A number for each type of task.
-#[derive(Debug, Default)]
-pub struct ByType([Number; 3]);
-
-impl ByType {
-    pub fn of(&self, task_type: TaskType) -> &Number {
-        match task_type {
-            TaskType::DiscoveryEnumerate => &self.0[0],
-            TaskType::Classification => &self.0[1],
-            TaskType::Tracing => &self.0[2],
-        }
-    }
-
-    fn samples(&self) -> [(&'static str, u64); 3] {
-        let [enumerate, classify, trace] = self.0.each_ref().map(Number::get);
-        [("type=\"enumerate\"", enumerate), ("type=\"classify\"", classify), ("type=\"trace\"", trace)]
-    }
-}
-
 /// Everything one process counts since its start.
 #[derive(Default)]
 pub struct Metrics {
-    pub tasks_claimed: ByType,
-    pub tasks_completed: ByType,
-    pub tasks_failed: ByType,
-    pub tasks_retried: ByType,
-    pub tasks_returned: ByType,
+    pub tasks_claimed: ByTaskType<Number>,
+    pub tasks_completed: ByTaskType<Number>,
+    pub tasks_failed: ByTaskType<Number>,
+    pub tasks_retried: ByTaskType<Number>,
+    pub tasks_returned: ByTaskType<Number>,
     pub writes_refused: Number,
     pub retries: Number,
     pub objects: Number,
@@ -69,7 +50,7 @@ pub struct Metrics {
     pub core_starved: Number,
     pub jobs_owned: Number,
     pub jobs_claimed: Number,
-    pub fanned_out: ByType,
+    pub fanned_out: ByTaskType<Number>,
     /// Calls that create tasks and failed; they are repeated.
     pub enqueue_failures: Number,
     /// Sessions of owned jobs that have not ended.
@@ -110,9 +91,9 @@ impl Metrics {
     }
 
     pub(crate) fn fanned_out(&self, report: &FanOutReport) {
-        self.fanned_out.of(TaskType::DiscoveryEnumerate).add(report.enumeration_tasks);
-        self.fanned_out.of(TaskType::Classification).add(report.classification_tasks);
-        self.fanned_out.of(TaskType::Tracing).add(report.tracing_tasks);
+        for (task_type, made) in report.tasks.iter() {
+            self.fanned_out[task_type].add(*made);
+        }
     }
 
     pub(crate) fn session_ended(&self, took: Duration, has_failed: bool) {
@@ -150,7 +131,9 @@ impl Metrics {
             ("fan_out_tasks_total", "tasks created by the pipeliner", &self.fanned_out),
         ];
         for (name, help, counter) in by_type {
-            text.family(name, "counter", help, &counter.samples());
+            let label = |task_type: TaskType| format!("type=\"{}\"", task_type.facts().label);
+            let samples: Vec<_> = counter.iter().map(|(of, number)| (label(of), number.get())).collect();
+            text.family(name, "counter", help, &samples);
         }
         for (name, help, counter) in [
             ("writes_refused_total", "late writes the book refused", &self.writes_refused),
@@ -214,9 +197,10 @@ impl Metrics {
 struct Exposition(String);
 
 impl Exposition {
-    fn family(&mut self, name: &str, kind: &str, help: &str, samples: &[(&str, u64)]) {
+    fn family(&mut self, name: &str, kind: &str, help: &str, samples: &[(impl AsRef<str>, u64)]) {
         self.head(name, kind, help);
         for (labels, value) in samples {
+            let labels = labels.as_ref();
             let labels = if labels.is_empty() { String::new() } else { format!("{{{labels}}}") };
             // Writing to a string cannot fail.
             let _ = writeln!(self.0, "domesday_{name}{labels} {value}");
@@ -246,7 +230,7 @@ mod tests {
     #[test]
     fn every_family_is_declared_once_and_every_sample_belongs_to_one() {
         let metrics = Metrics::default();
-        metrics.tasks_claimed.of(TaskType::Classification).add(3);
+        metrics.tasks_claimed[TaskType::Classification].add(3);
         metrics.reaped(&ReapReport { returned: 1, split: 2, poisoned: 4 });
         let text = metrics.exposition();
         assert!(text.ends_with('\n'));

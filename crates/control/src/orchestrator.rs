@@ -378,7 +378,7 @@ impl<'a> Tenure<'a> {
         let started = self.store.start_sessions(&job.lease).await;
         let metrics = &self.services.metrics;
         match &started {
-            Ok(roots) => metrics.fanned_out.of(TaskType::DiscoveryEnumerate).add(*roots),
+            Ok(roots) => metrics.fanned_out[TaskType::ROOT].add(*roots),
             Err(_) => metrics.enqueue_failures.add(1),
         }
         if let Err(error) = &started

@@ -39,5 +39,5 @@ pub use session::ResumePolicy;
 pub use state::{BatchStatus, IllegalTransition, JobStatus, SessionStatus, TaskStatus, UnitStatus};
 pub use table::{ColumnShape, TableKind, TableObservation, TableShape};
 pub use target::{TargetDraft, TargetType};
-pub use task::{TaskPayload, TaskType, UnitRange};
+pub use task::{ByTaskType, Leaves, Takes, TaskFacts, TaskPayload, TaskType, UnitRange};
 pub use template::{MissedFirings, ScanTemplate, Schedule, TemplateRules};

@@ -1,33 +1,125 @@
-//! Tasks: what a worker claims, runs and completes.
+//! Tasks: what a worker claims, runs and completes, and the table of their kinds. Stored names never change.
+
+use std::ops::{Index, IndexMut};
 
 use serde::{Deserialize, Serialize};
 
 use crate::ids::UnitId;
 use crate::key::ObjectKey;
 
-/// What a task does.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum TaskType {
-    DiscoveryEnumerate,
-    Classification,
-    /// Looks up where objects with findings came from.
-    Tracing,
+/// What the book must know of a kind of task. How its tasks are run is the handler's business.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TaskFacts {
+    /// Its stable name, as stored.
+    pub name: &'static str,
+    /// What people call it.
+    pub title: &'static str,
+    /// Its label in metrics.
+    pub label: &'static str,
+    pub takes: Takes,
+    pub leaves: Leaves,
+}
+
+/// Which records of committed units the tasks of a kind cover. The pipeliner packs these records into tasks, so at
+/// most one kind takes each.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Takes {
+    /// What can be listed. A failed task that is tried again lists its containers anew.
+    Containers,
+    /// What can be scanned. Those of a task that is given up count as objects of the job.
+    Objects,
+    /// None: the payload says what a task covers, and whoever has such work inserts the tasks.
+    Nothing,
+}
+
+/// What a task leaves that failed for good, or that was given up because it ended its workers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Leaves {
+    /// Each of its records that is not done becomes a failure by name.
+    Records,
+    /// One failure of the source as a whole, whose detail begins with these words.
+    Source(&'static str),
+}
+
+macro_rules! task_types {
+    ($($(#[doc = $doc:literal])+ $variant:ident = $facts:expr;)*) => {
+        /// A kind of task.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub enum TaskType { $($(#[doc = $doc])+ $variant,)* }
+
+        impl TaskType {
+            pub const ALL: &'static [TaskType] = &[$(TaskType::$variant,)*];
+
+            pub fn facts(self) -> &'static TaskFacts {
+                const FACTS: &[TaskFacts] = &[$($facts,)*];
+                &FACTS[self as usize]
+            }
+        }
+    };
+}
+
+task_types! {
+    /// Lists containers, one level deep.
+    DiscoveryEnumerate = TaskFacts {
+        name: "DISCOVERY_ENUMERATE",
+        title: "enumeration",
+        label: "enumerate",
+        takes: Takes::Containers,
+        leaves: Leaves::Records,
+    };
+    /// Scans objects.
+    Classification = TaskFacts {
+        name: "CLASSIFICATION",
+        title: "classification",
+        label: "classify",
+        takes: Takes::Objects,
+        leaves: Leaves::Records,
+    };
+    /// Looks up where objects with findings came from. The objects were scanned: what a failed task leaves is
+    /// missing of the source as a whole.
+    Tracing = TaskFacts {
+        name: "TRACING",
+        title: "tracing",
+        label: "trace",
+        takes: Takes::Nothing,
+        leaves: Leaves::Source("where findings came from could not be looked up"),
+    };
 }
 
 impl TaskType {
-    pub const ALL: &'static [TaskType] =
-        &[TaskType::DiscoveryEnumerate, TaskType::Classification, TaskType::Tracing];
+    /// Of the task that a session begins with.
+    pub const ROOT: TaskType = TaskType::DiscoveryEnumerate;
 
     pub fn as_str(self) -> &'static str {
-        match self {
-            TaskType::DiscoveryEnumerate => "DISCOVERY_ENUMERATE",
-            TaskType::Classification => "CLASSIFICATION",
-            TaskType::Tracing => "TRACING",
-        }
+        self.facts().name
     }
 
     pub fn parse(text: &str) -> Option<TaskType> {
         TaskType::ALL.iter().copied().find(|kind| kind.as_str() == text)
+    }
+}
+
+/// A value for each kind of task.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ByTaskType<T>([T; TaskType::ALL.len()]);
+
+impl<T> ByTaskType<T> {
+    pub fn iter(&self) -> impl Iterator<Item = (TaskType, &T)> {
+        TaskType::ALL.iter().copied().zip(&self.0)
+    }
+}
+
+impl<T> Index<TaskType> for ByTaskType<T> {
+    type Output = T;
+
+    fn index(&self, task_type: TaskType) -> &T {
+        &self.0[task_type as usize]
+    }
+}
+
+impl<T> IndexMut<TaskType> for ByTaskType<T> {
+    fn index_mut(&mut self, task_type: TaskType) -> &mut T {
+        &mut self.0[task_type as usize]
     }
 }
 
@@ -109,6 +201,19 @@ mod tests {
                     both.extend(sequences(&b));
                     prop_assert_eq!(both, sequences(&whole));
                 }
+            }
+        }
+    }
+
+    /// Of a unit there is one bit for its containers, and one for its objects.
+    #[test]
+    fn kinds_have_names_of_their_own_and_share_no_records() {
+        for (at, kind) in TaskType::ALL.iter().enumerate() {
+            let facts = kind.facts();
+            assert_eq!(TaskType::parse(facts.name), Some(*kind));
+            for other in TaskType::ALL[..at].iter().map(|other| other.facts()) {
+                assert!(facts.name != other.name && facts.title != other.title && facts.label != other.label);
+                assert!(facts.takes == Takes::Nothing || facts.takes != other.takes, "{kind:?}");
             }
         }
     }

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use domesday_model::{TaskId, TaskStatus, TaskType};
 
 use super::StateArgs;
-use super::values::{parse_task_id, parse_task_status, parse_task_type};
+use super::values::{parse_task_id, parse_task_status, parse_task_type, task_types};
 
 #[derive(Args)]
 pub struct TaskArgs {
@@ -42,8 +42,8 @@ pub struct TaskListArgs {
     /// Only tasks of this status (pending, running, completed, failed, cancelled)
     #[arg(long, value_name = "STATUS", value_parser = parse_task_status)]
     pub status: Option<TaskStatus>,
-    /// Only tasks of this type (enumeration, classification, tracing)
     #[arg(long = "type", value_name = "TYPE", value_parser = parse_task_type)]
+    #[arg(help = format!("Only tasks of this type ({})", task_types()))]
     pub task_type: Option<TaskType>,
     /// How many
     #[arg(long, value_name = "N", default_value_t = 100)]

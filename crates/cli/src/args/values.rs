@@ -82,12 +82,16 @@ pub fn parse_task_status(text: &str) -> Result<TaskStatus, String> {
 }
 
 pub fn parse_task_type(text: &str) -> Result<TaskType, String> {
-    match text.to_lowercase().as_str() {
-        "classification" => Ok(TaskType::Classification),
-        "enumeration" | "discovery_enumerate" => Ok(TaskType::DiscoveryEnumerate),
-        "tracing" => Ok(TaskType::Tracing),
-        _ => Err(format!("`{text}` is not a type of task: one of enumeration, classification, tracing")),
-    }
+    let named = TaskType::ALL.iter().find(|kind| kind.facts().title == text.to_lowercase());
+    named
+        .copied()
+        .or_else(|| TaskType::parse(&text.to_uppercase()))
+        .ok_or_else(|| format!("`{text}` is not a type of task: one of {}", task_types()))
+}
+
+/// What `--type` takes.
+pub fn task_types() -> String {
+    TaskType::ALL.iter().map(|kind| kind.facts().title).collect::<Vec<_>>().join(", ")
 }
 
 /// One `--set`: where, and what.

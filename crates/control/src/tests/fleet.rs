@@ -180,7 +180,7 @@ async fn tasks_that_end_together_are_completed_together() {
         service.await.unwrap().unwrap();
     }
     bench.assert_complete(&FOLDERS).await;
-    let tasks = bench.metrics.tasks_completed.of(TaskType::Classification).get();
+    let tasks = bench.metrics.tasks_completed[TaskType::Classification].get();
     let calls = calls.load(Ordering::SeqCst) as u64;
     assert!(tasks >= 8 && calls < tasks, "{tasks} tasks in {calls} calls");
 }
@@ -200,7 +200,7 @@ async fn a_pause_stops_packets_within_a_heartbeat() {
     tokio::time::sleep(HEARTBEATS).await;
     release.stop();
     until(&bench, JobStatus::Paused).await;
-    let returned = bench.metrics.tasks_returned.of(TaskType::DiscoveryEnumerate).get();
+    let returned = bench.metrics.tasks_returned[TaskType::DiscoveryEnumerate].get();
     assert_eq!(returned, 1);
     assert_eq!(bench.store.summary(MASTER).await.unwrap().objects_listed, 0, "staged, and not seen");
     let tasks = bench.store.tasks(TaskFilter::default(), 10).await.unwrap();

@@ -58,7 +58,7 @@ impl Session {
         };
         let ended = match ran {
             Ok(()) => {
-                self.worker.metrics.tasks_completed.of(packet.task_type).add(1);
+                self.worker.metrics.tasks_completed[packet.task_type].add(1);
                 Ok(())
             }
             Err(error) => self.give_back(&packet, error, &halt).await,
@@ -179,22 +179,22 @@ impl Session {
         let (worker_id, job_id, task_id) = (self.id, packet.job, packet.claim.task);
         match how {
             GiveBack::Returned => {
-                metrics.tasks_returned.of(packet.task_type).add(1);
+                metrics.tasks_returned[packet.task_type].add(1);
                 tracing::info!(%worker_id, %job_id, %task_id, "task returned");
             }
             GiveBack::Wait { after, why } => {
-                metrics.tasks_returned.of(packet.task_type).add(1);
+                metrics.tasks_returned[packet.task_type].add(1);
                 self.worker.progress.wait(*after);
                 tracing::warn!(%worker_id, %job_id, %task_id, why, ?after, "waiting for the source");
                 self.flow(packet.task_type).retried.store(true, Ordering::Relaxed);
             }
             GiveBack::Retry { error, after } => {
-                metrics.tasks_retried.of(packet.task_type).add(1);
+                metrics.tasks_retried[packet.task_type].add(1);
                 tracing::warn!(%worker_id, %job_id, %task_id, error, ?after, "task failed; to be tried again");
                 self.flow(packet.task_type).retried.store(true, Ordering::Relaxed);
             }
             GiveBack::Failed { error } => {
-                metrics.tasks_failed.of(packet.task_type).add(1);
+                metrics.tasks_failed[packet.task_type].add(1);
                 tracing::error!(%worker_id, %job_id, %task_id, error, "task failed");
             }
         }

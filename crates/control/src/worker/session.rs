@@ -235,7 +235,7 @@ impl Session {
                         looks.brought(packets.len(), asked_at.elapsed());
                         flow.claimed(packets.len(), room, task_type);
                         for packet in packets {
-                            self.worker.metrics.tasks_claimed.of(packet.task_type).add(1);
+                            self.worker.metrics.tasks_claimed[packet.task_type].add(1);
                             running.spawn(Arc::clone(self).run_packet(packet));
                         }
                     }

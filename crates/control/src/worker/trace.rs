@@ -47,5 +47,5 @@ pub(super) async fn trace(
 
 /// Completes the task. When the answer was lost, the done row tells whether it was this claim's.
 async fn complete(store: &dyn WorkerStore, claim: &Claim) -> Result<(), StoreError> {
-    done_under(store, claim, store.complete_tracing(claim).await).await
+    done_under(store, claim, store.complete_task(claim).await).await
 }

@@ -244,7 +244,7 @@ impl Running {
     /// Finds something in each of these files, whose origin is to be looked up, and claims the task that does it.
     pub async fn trace(&self, files: &[&str]) -> WorkPacket {
         self.find_untraced(files).await;
-        assert_eq!(self.fan_out().await.tracing_tasks, 1);
+        assert_eq!(self.fan_out().await.tasks[TaskType::Tracing], 1);
         self.claim_by(self.worker, TaskType::Tracing).await.expect("a tracing task is pending")
     }
 

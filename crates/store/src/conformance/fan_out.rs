@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use domesday_model::{ObjectKey, TaskType};
+use domesday_model::{ObjectKey, Takes, TaskType};
 
 use super::book::*;
 use super::cases;
@@ -29,12 +29,12 @@ async fn covered(running: &Running, task_type: TaskType) -> (usize, BTreeMap<Obj
     let packets = store.claim_tasks(running.worker, GROUP, task_type, u32::MAX).await.unwrap();
     let mut times = BTreeMap::new();
     for packet in &packets {
-        let keys: Vec<ObjectKey> = match task_type {
-            Classification => {
+        let keys: Vec<ObjectKey> = match task_type.facts().takes {
+            Takes::Objects => {
                 store.packet_objects(packet).await.unwrap().into_iter().map(|o| o.key).collect()
             }
-            DiscoveryEnumerate => store.packet_containers(packet).await.unwrap(),
-            TaskType::Tracing => store.untraced(&packet.claim, u32::MAX).await.unwrap(),
+            Takes::Containers => store.packet_containers(packet).await.unwrap(),
+            Takes::Nothing => store.untraced(&packet.claim, u32::MAX).await.unwrap(),
         };
         for key in keys {
             *times.entry(key).or_default() += 1;
@@ -51,7 +51,9 @@ async fn small_units_share_a_task(book: Book) {
     let running = book.running(job("a")).await;
     running.list((0..10).map(|i| listed(&format!("u{i}"), files("f", 3))).collect()).await;
     let report = running.fan_out().await;
-    assert_eq!(report, FanOutReport { units: 10, classification_tasks: 1, ..FanOutReport::default() });
+    let mut expected = FanOutReport { units: 10, ..FanOutReport::default() };
+    expected.tasks[Classification] = 1;
+    assert_eq!(report, expected);
     let (tasks, times) = covered(&running, Classification).await;
     assert_eq!((tasks, times.len(), once(&times)), (1, 30, true));
 }
@@ -61,7 +63,7 @@ async fn a_pack_that_is_not_full_waits(book: Book) {
     let third = PACK_OBJECTS_MAX as usize / 3;
     running.list((0..4).map(|i| listed(&format!("u{i}"), files("f", third))).collect()).await;
     let full = book.store().fan_out(&running.lease, FULL_ONLY).await.unwrap();
-    assert_eq!((full.units, full.classification_tasks), (3, 1));
+    assert_eq!((full.units, full.tasks[Classification]), (3, 1));
     assert_eq!(book.store().fan_out(&running.lease, FULL_ONLY).await.unwrap(), FanOutReport::default());
     assert_eq!(running.complete_job().await, None, "a unit that waits is not forgotten");
     assert_eq!(running.fan_out().await.units, 1);
@@ -76,10 +78,10 @@ async fn a_waiting_pack_is_cut_when_few_tasks_are_ready(book: Book) {
     for (name, cut) in [("u", 1), ("v", 0)] {
         book.store().commit_units(&packet.claim, vec![listed(name, files("f", 3))]).await.unwrap();
         let report = book.store().fan_out(&running.lease, policy).await.unwrap();
-        assert_eq!(report.classification_tasks, cut, "one task is enough to be ready");
+        assert_eq!(report.tasks[Classification], cut, "one task is enough to be ready");
     }
     running.classification().await;
-    assert_eq!(book.store().fan_out(&running.lease, policy).await.unwrap().classification_tasks, 1);
+    assert_eq!(book.store().fan_out(&running.lease, policy).await.unwrap().tasks[Classification], 1);
 }
 
 async fn containers_and_objects_go_apart(book: Book) {
@@ -87,7 +89,7 @@ async fn containers_and_objects_go_apart(book: Book) {
     let mixed = vec![file("f"), dir("d"), file("g"), dir("b")];
     running.list(vec![listed("u", mixed)]).await;
     let report = running.fan_out().await;
-    assert_eq!((report.enumeration_tasks, report.classification_tasks), (1, 1));
+    assert_eq!((report.tasks[DiscoveryEnumerate], report.tasks[Classification]), (1, 1));
     let packet = running.enumeration().await;
     assert_eq!(book.store().packet_containers(&packet).await.unwrap(), [key("u/b"), key("u/d")], "sorted");
     let packet = running.classification().await;
@@ -126,7 +128,7 @@ async fn large_objects_are_spread_over_tasks(book: Book) {
     let large = ["a", "b", "c", "d"].map(|name| sized(name, half)).to_vec();
     let huge = vec![sized("one", u64::try_from(PACK_BYTES_MAX).unwrap() * 3)];
     running.list(vec![listed("u", large), listed("v", huge), listed("w", files("f", 2))]).await;
-    assert_eq!(running.fan_out().await.classification_tasks, 4);
+    assert_eq!(running.fan_out().await.tasks[Classification], 4);
     let (_, times) = covered(&running, Classification).await;
     assert_eq!((times.len(), once(&times)), (7, true));
 }
@@ -136,7 +138,7 @@ async fn sources_are_not_mixed(book: Book) {
     for _ in 0..2 {
         running.list(vec![listed("", vec![file("f")])]).await;
     }
-    assert_eq!(running.fan_out().await.classification_tasks, 2);
+    assert_eq!(running.fan_out().await.tasks[Classification], 2);
     let names =
         [running.classification().await.datasource.name, running.classification().await.datasource.name];
     assert_eq!(names, ["a", "b"]);

@@ -6,7 +6,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use domesday_model::{Command, TaskType, UnitId};
+use domesday_model::{Command, Takes, TaskType, UnitId};
 
 use super::book::*;
 use super::cases;
@@ -28,7 +28,7 @@ cases![
     failing_is_fenced,
     untraced_is_fenced,
     save_origins_is_fenced,
-    complete_tracing_is_fenced,
+    complete_task_is_fenced,
 ];
 
 /// How a claim is lost.
@@ -60,11 +60,13 @@ struct Held {
 
 impl Held {
     async fn task(book: &Book, task_type: TaskType, group: &str) -> Held {
-        match task_type {
-            TaskType::DiscoveryEnumerate => Held::enumeration(book, group).await,
-            TaskType::Classification => Held::classification(book, group).await,
-            TaskType::Tracing => Held::tracing(book, group).await,
-        }
+        let held = match task_type.facts().takes {
+            Takes::Containers => Held::enumeration(book, group).await,
+            Takes::Objects => Held::classification(book, group).await,
+            Takes::Nothing => Held::tracing(book, group).await,
+        };
+        assert_eq!(held.task_type, task_type);
+        held
     }
 
     async fn enumeration(book: &Book, group: &str) -> Held {
@@ -90,17 +92,17 @@ impl Held {
     /// Completes the task under `claim`, which has it.
     async fn complete(&self, claim: &Claim) {
         let store = self.running.store();
-        match self.task_type {
-            TaskType::DiscoveryEnumerate => {
+        match self.task_type.facts().takes {
+            Takes::Containers => {
                 store.commit_staged(claim, self.unit).await.unwrap();
                 store.complete_enumeration(claim, Vec::new()).await.unwrap();
             }
-            TaskType::Classification => {
+            Takes::Objects => {
                 let results = findings(vec![finding("f", "r")]);
                 store.stage_results(claim, 0, results).await.unwrap();
                 self.running.book.complete(claim, 1, ResultBatch::default()).await.unwrap();
             }
-            TaskType::Tracing => store.complete_tracing(claim).await.unwrap(),
+            Takes::Nothing => store.complete_task(claim).await.unwrap(),
         }
     }
 
@@ -262,9 +264,9 @@ async fn save_origins_is_fenced(book: Book) {
     .await;
 }
 
-async fn complete_tracing_is_fenced(book: Book) {
+async fn complete_task_is_fenced(book: Book) {
     refused(&book, TaskType::Tracing, |store, claim, _| {
-        Box::pin(async move { store.complete_tracing(&claim).await })
+        Box::pin(async move { store.complete_task(&claim).await })
     })
     .await;
 }

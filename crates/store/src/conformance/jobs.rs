@@ -208,7 +208,11 @@ async fn every_orchestrator_verb_is_fenced(book: Book) {
     lost(store.settle_job(stale).await.unwrap_err());
     let renewed = store.renew_jobs(other, LEASE).await.unwrap();
     assert_eq!(renewed, [OwnedJob { pending: vec![Command::Pause], ..taken.clone() }]);
-    assert_eq!(store.fan_out(&taken.lease, FLUSH).await.unwrap().classification_tasks, 1, "still to be done");
+    assert_eq!(
+        store.fan_out(&taken.lease, FLUSH).await.unwrap().tasks[TaskType::Classification],
+        1,
+        "still to be done"
+    );
 }
 
 async fn a_job_survives_a_restart(book: Book) {

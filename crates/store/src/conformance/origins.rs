@@ -31,7 +31,7 @@ async fn origin_of(book: &Book, running: &Running) -> Vec<(ObjectKey, Option<Ori
 }
 
 async fn tracing_tasks(running: &Running) -> u64 {
-    running.fan_out().await.tracing_tasks
+    running.fan_out().await.tasks[TaskType::Tracing]
 }
 
 async fn origins_are_looked_up_and_read_with_the_findings(book: Book) {
@@ -61,7 +61,7 @@ async fn origins_are_looked_up_and_read_with_the_findings(book: Book) {
         store.save_origins(&packet.claim, page.into_iter().map(origin).collect()).await.unwrap();
     }
     assert_eq!(seen, ["f", "g", "h"].map(key).into());
-    store.complete_tracing(&packet.claim).await.unwrap();
+    store.complete_task(&packet.claim).await.unwrap();
     assert!(book.is_done(&packet.claim).await);
     let found = origin_of(&book, &running).await;
     assert_eq!(found[0], (key("f"), Some(known)));
@@ -110,7 +110,7 @@ async fn a_job_waits_for_its_tracing(book: Book) {
     assert_eq!(running.complete_job().await, None);
     book.store().save_origins(&packet.claim, vec![(key("f"), None)]).await.unwrap();
     assert_eq!(running.complete_job().await, None);
-    book.store().complete_tracing(&packet.claim).await.unwrap();
+    book.store().complete_task(&packet.claim).await.unwrap();
     assert_eq!(running.complete_job().await, Some(JobStatus::Completed));
 }
 
@@ -126,7 +126,7 @@ async fn what_is_known_is_not_asked_again(book: Book) {
         (key("unknown"), None),
     ];
     book.store().save_origins(&packet.claim, origins).await.unwrap();
-    book.store().complete_tracing(&packet.claim).await.unwrap();
+    book.store().complete_task(&packet.claim).await.unwrap();
     assert_eq!(first.complete_job().await, Some(JobStatus::Completed));
     let second = book.running(job("a")).await;
     let packet = second.trace(&objects).await;
@@ -207,7 +207,7 @@ async fn tracing_that_failed_is_named_and_tried_again(book: Book) {
     let again = running.claim_by(running.worker, TaskType::Tracing).await.unwrap();
     assert_eq!(again.claim.task, packet.claim.task);
     store.save_origins(&again.claim, vec![(key("f"), Some(origin("c1")))]).await.unwrap();
-    store.complete_tracing(&again.claim).await.unwrap();
+    store.complete_task(&again.claim).await.unwrap();
     assert_eq!(running.complete_job().await, Some(JobStatus::Completed));
 }
 
@@ -250,7 +250,7 @@ async fn tracing_is_paused_resumed_and_cancelled(book: Book) {
     running.lease = book.claim_job(running.orchestrator).await.unwrap().lease;
     let packet = running.claim_by(running.worker, TaskType::Tracing).await.unwrap();
     assert_eq!(running.execute(Command::Cancel).await, JobStatus::Cancelling);
-    assert!(store.complete_tracing(&packet.claim).await.unwrap_err().is_lost());
+    assert!(store.complete_task(&packet.claim).await.unwrap_err().is_lost());
     assert_eq!(store.settle_job(&running.lease).await.unwrap(), Some(JobStatus::Cancelled));
 }
 
@@ -258,7 +258,7 @@ async fn what_a_tracing_task_left_is_anothers(book: Book) {
     let running = book.running(job("a")).await;
     let packet = running.trace(&["f", "g"]).await;
     book.store().save_origins(&packet.claim, vec![(key("f"), None)]).await.unwrap();
-    book.store().complete_tracing(&packet.claim).await.unwrap();
+    book.store().complete_task(&packet.claim).await.unwrap();
     assert_eq!(running.complete_job().await, None);
     assert_eq!(tracing_tasks(&running).await, 1);
     let packet = running.claim_by(running.worker, TaskType::Tracing).await.unwrap();
@@ -278,7 +278,7 @@ async fn sessions_are_traced_each_for_itself(book: Book) {
         assert_eq!(keys.len(), count);
         let commit = |key| (key, Some(origin(source)));
         book.store().save_origins(&packet.claim, keys.into_iter().map(commit).collect()).await.unwrap();
-        book.store().complete_tracing(&packet.claim).await.unwrap();
+        book.store().complete_task(&packet.claim).await.unwrap();
     }
     let found = origin_of(&book, &running).await;
     let commits: Vec<_> = found.into_iter().map(|(_, origin)| origin.unwrap().commit).collect();
@@ -305,7 +305,7 @@ async fn pruning_keeps_targets_and_origins(book: Book) {
                     .save_origins(&packet.claim, vec![(key(&format!("g{round}")), None)])
                     .await
                     .unwrap();
-                book.store().complete_tracing(&packet.claim).await.unwrap();
+                book.store().complete_task(&packet.claim).await.unwrap();
                 assert_eq!(running.complete_job().await, Some(JobStatus::Completed));
             }
         }

@@ -60,7 +60,7 @@ async fn a_page_is_visible_before_the_next_is_listed(book: Book) {
     let claim = running.enumeration().await.claim;
     for number in 0..3 {
         book.store().commit_units(&claim, vec![page(number, number == 2)]).await.unwrap();
-        assert_eq!(running.fan_out().await.classification_tasks, 1);
+        assert_eq!(running.fan_out().await.tasks[TaskType::Classification], 1);
         let packet = running.classification().await;
         let objects = book.store().packet_objects(&packet).await.unwrap();
         let keys: Vec<_> = objects.iter().map(|object| object.key.to_string()).collect();
@@ -263,7 +263,7 @@ async fn a_container_given_up_keeps_its_pages(book: Book) {
     assert_eq!(listed_objects(&running).await, 2);
     let owner = book.orchestrator().await;
     running.lease = book.claim_job(owner).await.unwrap().lease;
-    assert_eq!(running.fan_out().await.classification_tasks, 1);
+    assert_eq!(running.fan_out().await.tasks[TaskType::Classification], 1);
 }
 
 async fn halves_go_on_behind_the_last_page(book: Book) {
@@ -322,7 +322,7 @@ async fn unchanged_objects_are_counted_and_carried_ones_are_packed(book: Book) {
     let unit = book.store().stage_unit(&claim, batch("v", 0, only_clean)).await.unwrap();
     book.store().commit_staged(&claim, unit).await.unwrap();
     book.store().complete_enumeration(&claim, Vec::new()).await.unwrap();
-    assert_eq!(running.fan_out().await.classification_tasks, 1);
+    assert_eq!(running.fan_out().await.tasks[TaskType::Classification], 1);
     let packet = running.classification().await;
     let objects = book.store().packet_objects(&packet).await.unwrap();
     let seen: Vec<_> = objects.iter().map(|object| (object.key.to_string(), object.is_carried())).collect();

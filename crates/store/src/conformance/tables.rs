@@ -61,7 +61,7 @@ async fn levels_become_tasks_and_say_what_they_are(book: Book) {
     let running = book.running(job("a")).await;
     let denied = skipped("secret", Reason::PermissionDenied);
     running.list(vec![listed("", vec![of_kind(Database, "db", None), denied])]).await;
-    assert_eq!(running.fan_out().await.enumeration_tasks, 1);
+    assert_eq!(running.fan_out().await.tasks[TaskType::DiscoveryEnumerate], 1);
     let packet = running.enumeration().await;
     assert_eq!(book.store().packet_containers(&packet).await.unwrap(), [key("db")]);
     let schemas = listed("db", vec![of_kind(Schema, "public", None)]);
@@ -79,7 +79,7 @@ async fn levels_become_tasks_and_say_what_they_are(book: Book) {
     book.store().commit_staged(&packet.claim, unit).await.unwrap();
     book.store().complete_enumeration(&packet.claim, Vec::new()).await.unwrap();
     let report = running.fan_out().await;
-    assert_eq!((report.enumeration_tasks, report.classification_tasks), (1, 1));
+    assert_eq!((report.tasks[TaskType::DiscoveryEnumerate], report.tasks[TaskType::Classification]), (1, 1));
     let objects = book.store().packet_objects(&running.classification().await).await.unwrap();
     let told: Vec<_> = objects
         .iter()

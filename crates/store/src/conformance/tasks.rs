@@ -73,7 +73,7 @@ async fn two_workers_never_get_the_same_task(book: Book) {
         .map(|i| listed(&format!("u{i}"), files("f", crate::PACK_OBJECTS_MAX as usize / 2 + 1)))
         .collect();
     running.list(units).await;
-    assert_eq!(running.fan_out().await.classification_tasks, 40);
+    assert_eq!(running.fan_out().await.tasks[Classification], 40);
     let mut workers = Vec::new();
     for _ in 0..4 {
         let (book, worker) = (book.clone(), book.worker().await);
@@ -150,7 +150,7 @@ async fn a_data_source_runs_no_more_tasks_than_its_limit(book: Book) {
     let half = crate::PACK_CONTAINERS_MAX as usize / 2 + 1;
     let dirs = |i: usize| (0..half).map(|d| dir(&format!("{i}-{d}"))).collect();
     running.list((0..5).map(|i| listed(&format!("u{i}"), dirs(i))).collect()).await;
-    assert_eq!(running.fan_out().await.enumeration_tasks, 5);
+    assert_eq!(running.fan_out().await.tasks[DiscoveryEnumerate], 5);
     let mut packets = book.store().claim_tasks(running.worker, GROUP, DiscoveryEnumerate, 10).await.unwrap();
     assert_eq!(packets.len(), 2);
     assert_eq!(running.claim_by(running.worker, DiscoveryEnumerate).await, None);
@@ -171,7 +171,7 @@ async fn a_full_data_source_does_not_hold_up_another(book: Book) {
         book.store().commit_units(&root.claim, units).await.unwrap();
         book.store().complete_enumeration(&root.claim, Vec::new()).await.unwrap();
     }
-    assert_eq!(running.fan_out().await.classification_tasks, 5);
+    assert_eq!(running.fan_out().await.tasks[Classification], 5);
     let packets = book.store().claim_tasks(running.worker, GROUP, Classification, 2).await.unwrap();
     let names: Vec<_> = packets.iter().map(|packet| packet.datasource.name.as_str()).collect();
     assert_eq!(names, ["a", "b"]);

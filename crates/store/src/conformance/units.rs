@@ -124,7 +124,7 @@ async fn a_staged_unit_is_invisible_until_committed(book: Book) {
     assert_eq!((summary.units, summary.objects_listed, summary.bytes_listed), (1, 4, 4 * FILE_SIZE));
     assert_eq!(summary.skipped, [(Reason::Excluded, 1)]);
     let report = running.fan_out().await;
-    assert_eq!((report.enumeration_tasks, report.classification_tasks), (1, 1));
+    assert_eq!((report.tasks[TaskType::DiscoveryEnumerate], report.tasks[TaskType::Classification]), (1, 1));
     let objects = store.packet_objects(&running.classification().await).await.unwrap();
     let keys: Vec<_> = objects.into_iter().map(|object| object.key).collect();
     assert_eq!(keys, [key("a0"), key("a1"), key("a2"), key("b")]);
@@ -222,7 +222,7 @@ async fn a_cleared_unit_is_listed_again(book: Book) {
     let summary = store.summary(running.master).await.unwrap();
     assert_eq!((summary.objects_listed, summary.skipped), (2, vec![]));
     let report = running.fan_out().await;
-    assert_eq!((report.enumeration_tasks, report.classification_tasks), (0, 1));
+    assert_eq!((report.tasks[TaskType::DiscoveryEnumerate], report.tasks[TaskType::Classification]), (0, 1));
 }
 
 async fn a_listing_that_fits_one_batch_replaces_what_was_staged(book: Book) {
@@ -235,7 +235,7 @@ async fn a_listing_that_fits_one_batch_replaces_what_was_staged(book: Book) {
     let units = store.task_units(&packet.claim).await.unwrap();
     assert_eq!((units.len(), units[0].status, units[0].records), (1, UnitStatus::Committed, 2));
     store.complete_enumeration(&packet.claim, Vec::new()).await.unwrap();
-    assert_eq!(running.fan_out().await.enumeration_tasks, 0);
+    assert_eq!(running.fan_out().await.tasks[TaskType::DiscoveryEnumerate], 0);
     let objects = store.packet_objects(&running.classification().await).await.unwrap();
     assert_eq!(objects.into_iter().map(|object| object.key).collect::<Vec<_>>(), [key("new0"), key("new1")]);
     assert_eq!(store.summary(running.master).await.unwrap().skipped, []);

@@ -1,7 +1,7 @@
 //! What one fan-out does, planned from the units that wait: pure, and the same for every backend. A backend
 //! reads the units and how many tasks are pending, and writes the plan in the same transaction.
 
-use domesday_model::{DatasourceId, EnumerationSessionId, JobId, TaskType};
+use domesday_model::{ByTaskType, DatasourceId, EnumerationSessionId, JobId, Takes, TaskType};
 
 use super::packing::{CONTAINERS, OBJECTS, PackLimits, UnitTotals, pack};
 use super::tasks::NewTask;
@@ -33,75 +33,67 @@ pub(crate) struct Plan {
     pub report: FanOutReport,
 }
 
-/// One type of pack.
-struct Kind {
-    task_type: TaskType,
+/// How the tasks of one type are packed.
+pub(crate) struct Packing {
     bit: i64,
     limits: PackLimits,
     priority: i64,
-    totals: fn(&Waiting) -> UnitTotals,
+    /// Of a unit: how many items there are to pack, and their bytes.
+    totals: fn(&Waiting) -> (i64, i64),
 }
 
-const KINDS: [Kind; 2] = [
-    Kind {
-        task_type: TaskType::DiscoveryEnumerate,
-        bit: FANNED_CONTAINERS,
-        limits: CONTAINERS,
-        priority: ENUMERATION_PRIORITY,
-        totals: |unit| UnitTotals {
-            unit: unit.unit,
-            records: unit.records,
-            items: unit.containers,
-            bytes: 0,
-        },
-    },
-    Kind {
-        task_type: TaskType::Classification,
-        bit: FANNED_OBJECTS,
-        limits: OBJECTS,
-        priority: 0,
-        totals: |unit| UnitTotals {
-            unit: unit.unit,
-            records: unit.records,
-            items: unit.objects,
-            bytes: unit.bytes,
-        },
-    },
-];
+impl Packing {
+    fn of(task_type: TaskType) -> Option<Packing> {
+        match task_type.facts().takes {
+            Takes::Containers => Some(Packing {
+                bit: FANNED_CONTAINERS,
+                limits: CONTAINERS,
+                priority: ENUMERATION_PRIORITY,
+                totals: |unit| (unit.containers, 0),
+            }),
+            Takes::Objects => Some(Packing {
+                bit: FANNED_OBJECTS,
+                limits: OBJECTS,
+                priority: 0,
+                totals: |unit| (unit.objects, unit.bytes),
+            }),
+            Takes::Nothing => None,
+        }
+    }
+}
 
-/// `pending` tells how many tasks of a type are pending (at least `ready_low` is as good as the number).
-pub(crate) fn plan(
-    job: JobId,
-    waiting: &[Waiting],
-    policy: FanOutPolicy,
-    pending: impl Fn(TaskType) -> i64,
-) -> Plan {
+/// The types whose tasks are packed from units, each with how.
+pub(crate) fn packed() -> impl Iterator<Item = (TaskType, Packing)> {
+    TaskType::ALL.iter().filter_map(|&task_type| Some((task_type, Packing::of(task_type)?)))
+}
+
+/// `pending` says how many tasks of each packed type are pending (at least `ready_low` is as good as the number).
+pub(crate) fn plan(job: JobId, waiting: &[Waiting], policy: FanOutPolicy, pending: &ByTaskType<i64>) -> Plan {
     let mut sessions: Vec<_> = waiting.iter().map(|unit| (unit.session, unit.datasource)).collect();
     sessions.sort_unstable();
     sessions.dedup();
     let mut plan = Plan::default();
     for (session, datasource) in sessions {
-        for kind in &KINDS {
-            let waits = |unit: &&Waiting| unit.session == session && unit.fanned_out & kind.bit == 0;
-            let units: Vec<UnitTotals> = waiting.iter().filter(waits).map(kind.totals).collect();
-            let planned = plan.tasks.iter().filter(|task| task.task_type == kind.task_type).count() as i64;
-            let ready = pending(kind.task_type).saturating_add(planned);
-            let (payloads, covered) = pack(&units, kind.limits, ready < i64::from(policy.ready_low));
-            match kind.task_type {
-                TaskType::DiscoveryEnumerate => plan.report.enumeration_tasks += payloads.len() as u64,
-                TaskType::Classification => plan.report.classification_tasks += payloads.len() as u64,
-                // Follows from sessions, not from units.
-                TaskType::Tracing => {}
-            }
+        for (task_type, packing) in packed() {
+            let waits = |unit: &&Waiting| unit.session == session && unit.fanned_out & packing.bit == 0;
+            let totals = |unit: &Waiting| {
+                let (items, bytes) = (packing.totals)(unit);
+                UnitTotals { unit: unit.unit, records: unit.records, items, bytes }
+            };
+            let units: Vec<UnitTotals> = waiting.iter().filter(waits).map(totals).collect();
+            let planned = plan.tasks.iter().filter(|task| task.task_type == task_type).count() as i64;
+            let ready = pending[task_type].saturating_add(planned);
+            let (payloads, covered) = pack(&units, packing.limits, ready < i64::from(policy.ready_low));
+            plan.report.tasks[task_type] += payloads.len() as u64;
             plan.report.units += covered as u64;
-            plan.covered.extend(units[..covered].iter().map(|unit| (unit.unit, kind.bit)));
+            plan.covered.extend(units[..covered].iter().map(|unit| (unit.unit, packing.bit)));
             plan.tasks.extend(payloads.into_iter().map(|payload| NewTask {
                 job,
                 datasource,
                 session,
                 origin: None,
-                task_type: kind.task_type,
-                priority: kind.priority,
+                task_type,
+                priority: packing.priority,
                 payload,
                 abandonments: 0,
             }));

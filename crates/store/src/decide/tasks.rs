@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashSet};
 
 use domesday_model::{
-    ClaimId, DatasourceId, EnumerationSessionId, JobConfiguration, JobId, Location, ObjectKey, ObjectReport,
-    ObjectStatus, Reason, RecordKind, TaskId, TaskPayload, TaskType,
+    ClaimId, DatasourceId, EnumerationSessionId, JobConfiguration, JobId, Leaves, Location, ObjectKey,
+    ObjectReport, ObjectStatus, Reason, RecordKind, Takes, TaskId, TaskPayload, TaskType,
 };
 
 use crate::error::StoreError;
@@ -58,7 +58,7 @@ impl NewTask {
             datasource,
             session,
             origin: None,
-            task_type: TaskType::DiscoveryEnumerate,
+            task_type: TaskType::ROOT,
             priority: 0,
             payload: TaskPayload::PathsToScan(vec![ObjectKey::default()]),
             abandonments: 0,
@@ -119,12 +119,17 @@ pub(crate) fn first_of_claims(completions: &[Completion]) -> Vec<(usize, &Comple
     completions.iter().enumerate().filter(|(_, completion)| seen.insert(completion.claim)).collect()
 }
 
-/// What a task of this type works through. Tracing has no records of its own.
+/// The records that a task of this type works through; of one that takes none, the payload has no ranges either.
 pub(crate) fn record_kinds(task_type: TaskType) -> RecordKinds {
-    match task_type {
-        TaskType::Classification | TaskType::Tracing => OBJECTS,
-        TaskType::DiscoveryEnumerate => CONTAINERS,
+    match task_type.facts().takes {
+        Takes::Objects | Takes::Nothing => OBJECTS,
+        Takes::Containers => CONTAINERS,
     }
+}
+
+/// Of what a task is given up with, how much counts as objects of the job.
+pub(crate) fn objects_given_up(task_type: TaskType, given_up: &[PacketObject]) -> i64 {
+    if task_type.facts().takes == Takes::Objects { given_up.len() as i64 } else { 0 }
 }
 
 /// Kinds of records that a task takes.
@@ -238,18 +243,18 @@ pub(crate) fn failures(
     reason: Reason,
     detail: &str,
 ) -> Failures {
+    let facts = task_type.facts();
     let keys = given_up.into_iter().map(|object| object.key);
-    match task_type {
-        TaskType::Classification => {
-            Failures::Objects(keys.map(|key| failed_object(key, reason, detail.to_owned())).collect())
-        }
-        // Its objects were scanned; what is missing is missing of the source as a whole.
-        TaskType::Tracing => {
-            let detail = format!("where findings came from could not be looked up: {detail}");
+    match (facts.leaves, facts.takes) {
+        (Leaves::Source(what), _) => {
+            let detail = format!("{what}: {detail}");
             Failures::Objects(vec![failed_object(ObjectKey::default(), reason, detail)])
         }
-        TaskType::DiscoveryEnumerate => {
+        (Leaves::Records, Takes::Containers) => {
             Failures::Containers(keys.map(|key| UnitListing::failed(key, 0, reason, detail)).collect())
+        }
+        (Leaves::Records, Takes::Objects | Takes::Nothing) => {
+            Failures::Objects(keys.map(|key| failed_object(key, reason, detail.to_owned())).collect())
         }
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use domesday_model::{
     Command, DatasourceId, DatasourceSpec, EnumerationSessionId, JobConfiguration, JobId, JobStatus,
-    MasterJobId, ProcessId, SessionStatus,
+    MasterJobId, ProcessId, SessionStatus, TaskType,
 };
 use serde_json::json;
 use tokio_postgres::Row;
@@ -248,7 +248,8 @@ pub(super) async fn complete_job(tx: &mut Tx<'_>, lease: &JobLease) -> Result<Op
     let id = lease.job.0;
     let blocked = |rows: &[Row]| get::<bool>(only(rows)?, 0);
     let look = |sql| Call { sql, params: params![id] };
-    let [fence, ended, obstacles] = tx.query_all([fence_call(lease), look(ENDED), look(OBSTACLES)]).await?;
+    let obstacles_call = || Call { sql: OBSTACLES, params: params![id, TaskType::Tracing.as_str()] };
+    let [fence, ended, obstacles] = tx.query_all([fence_call(lease), look(ENDED), obstacles_call()]).await?;
     let job = fenced(lease, &fence)?.owned;
     end_sessions(tx, lease.job, &ended)?;
     if job.status != JobStatus::Running || blocked(&obstacles)? {
@@ -256,7 +257,7 @@ pub(super) async fn complete_job(tx: &mut Tx<'_>, lease: &JobLease) -> Result<Op
     }
     // Only a job that seems to be done keeps claims and splits out while it is looked at again.
     close(tx, lease.job);
-    let [obstacles, outcome] = tx.query_all([look(OBSTACLES), look(OUTCOME)]).await?;
+    let [obstacles, outcome] = tx.query_all([obstacles_call(), look(OUTCOME)]).await?;
     if blocked(&obstacles)? {
         return Ok(None);
     }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use domesday_model::{DatasourceId, EnumerationSessionId, JobId, ObjectKey, Origin, TaskId};
+use domesday_model::{DatasourceId, EnumerationSessionId, JobId, ObjectKey, Origin, TaskId, TaskType};
 use tokio_postgres::Row;
 
 use super::pool::Call;
@@ -31,16 +31,21 @@ pub(super) fn ask<'a>(tx: &mut Tx<'_>, untraced: impl IntoIterator<Item = (TaskI
 /// The sessions of which only this is left.
 pub(super) fn sessions_call(job: JobId) -> Call {
     const SESSIONS: &str = statement(FILE, "sessions_to_trace");
-    Call { sql: SESSIONS, params: params![job.0] }
+    Call { sql: SESSIONS, params: params![job.0, TaskType::Tracing.as_str()] }
 }
 
-/// A task for each of those; how many.
-pub(super) fn fan_out(tx: &mut Tx<'_>, job: JobId, sessions: &[Row]) -> Result<u64> {
+/// A task for each of those.
+pub(super) fn fan_out(
+    tx: &mut Tx<'_>,
+    job: JobId,
+    sessions: &[Row],
+    report: &mut FanOutReport,
+) -> Result<()> {
     let task =
         |row: &Row| Ok(NewTask::tracing(job, DatasourceId(get(row, 1)?), EnumerationSessionId(get(row, 0)?)));
     let traced = sessions.iter().map(task).collect::<Result<Vec<_>>>()?;
-    tasks::insert(tx, &traced)?;
-    Ok(traced.len() as u64)
+    report.tasks[TaskType::Tracing] += traced.len() as u64;
+    tasks::insert(tx, &traced)
 }
 
 pub(super) async fn untraced(tx: &mut Tx<'_>, claim: &Claim, max: u32) -> Result<Vec<ObjectKey>> {

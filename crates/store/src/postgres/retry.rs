@@ -4,7 +4,7 @@
 //! the failure. The master job's row is locked first: whoever prunes it comes before or after, and then each
 //! job's, so that no job ends in between.
 
-use domesday_model::{Command, JobId, JobStatus, MasterJobId, TaskId, TaskType};
+use domesday_model::{Command, JobId, JobStatus, MasterJobId, Takes, TaskId};
 use tokio_postgres::Row;
 
 use super::rows::{get, wide};
@@ -80,7 +80,7 @@ async fn retry_job(tx: &mut Tx<'_>, job: JobId, task: Option<TaskId>) -> Result<
     let (mut ids, mut whole, mut sessions) = (Vec::new(), Vec::new(), Vec::new());
     for task in &failed {
         ids.push(task.id);
-        if task.task_type != TaskType::DiscoveryEnumerate {
+        if task.task_type.facts().takes != Takes::Containers {
             continue;
         }
         sessions.push(task.session);

@@ -15,7 +15,7 @@ use super::transaction::{Tx, params};
 use super::{Result, base, origins, results, units};
 use crate::decide::tasks::{
     Abandoned, CONTAINERS, Claimed, Failures, Fate, FencedTask, NewTask, RecordKinds, failures, fates,
-    record_kinds,
+    objects_given_up, record_kinds,
 };
 use crate::decide::units::Batch;
 use crate::error::StoreError;
@@ -329,9 +329,9 @@ pub(super) async fn reap(tx: &mut Tx<'_>, node_group: &str, deadline: Duration) 
 async fn poison(tx: &mut Tx<'_>, task: &Abandoned) -> Result<()> {
     const POISON: &str = statement(FILE, "poison_task");
     let given_up = records(tx, &task.payload, record_kinds(task.task_type)).await?;
-    let count = if task.task_type == TaskType::Classification { given_up.len() as i64 } else { 0 };
+    let count = objects_given_up(task.task_type, &given_up);
     tx.run(POISON, params![task.id.0, task.claim.0, count]);
-    if task.task_type == TaskType::Tracing {
+    if task.payload == TaskPayload::UntracedObjects {
         origins::give_up(tx, task.session);
     }
     let detail = task.poisoned_detail();

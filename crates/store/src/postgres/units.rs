@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use domesday_model::{
-    DatasourceId, EnumerationSessionId, JobStatus, ObjectKey, Reason, TaskId, TaskType, UnitId, UnitRecord,
+    ByTaskType, DatasourceId, EnumerationSessionId, JobStatus, ObjectKey, Reason, TaskId, UnitId, UnitRecord,
     UnitStatus,
 };
 use serde_json::json;
@@ -19,7 +19,7 @@ use super::pool::Call;
 use super::rows::{column, get, only, text};
 use super::transaction::{Tx, params};
 use super::{Result, origins, results, targets, tasks};
-use crate::decide::fan_out::{FAN_OUT_UNITS_MAX, Waiting, plan};
+use crate::decide::fan_out::{FAN_OUT_UNITS_MAX, Waiting, packed, plan};
 use crate::decide::pages::{LastPage, first_pages, is_next};
 use crate::decide::tasks::FencedTask;
 use crate::decide::units::{Batch, FANNED_ALL, Totals};
@@ -393,9 +393,10 @@ pub(super) async fn fan_out(tx: &mut Tx<'_>, lease: &JobLease, policy: FanOutPol
     const PENDING: &str = statement(tasks::FILE, "pending_counts");
     const UNITS: &str = statement(FILE, "units_to_fan_out");
     const MARK: &str = statement(FILE, "mark_fanned_out");
+    let types: Vec<&str> = packed().map(|(task_type, _)| task_type.as_str()).collect();
     let calls = [
         jobs::fence_call(lease),
-        Call { sql: PENDING, params: params![lease.job.0, i64::from(policy.ready_low)] },
+        Call { sql: PENDING, params: params![lease.job.0, i64::from(policy.ready_low), types] },
         Call { sql: UNITS, params: params![lease.job.0, i64::from(FAN_OUT_UNITS_MAX)] },
         origins::sessions_call(lease.job),
     ];
@@ -404,20 +405,19 @@ pub(super) async fn fan_out(tx: &mut Tx<'_>, lease: &JobLease, policy: FanOutPol
     if jobs::fenced(lease, &fence)?.owned.status != JobStatus::Running {
         return Ok(FanOutReport::default());
     }
-    let (enumeration, classification): (i64, i64) = (get(only(&pending)?, 0)?, get(only(&pending)?, 1)?);
+    let mut ready = ByTaskType::default();
+    for ((task_type, _), row) in packed().zip(&pending) {
+        ready[task_type] = get(row, 0)?;
+    }
     let waiting = waiting.iter().map(waiting_unit).collect::<Result<Vec<_>>>()?;
-    let plan = plan(lease.job, &waiting, policy, |task_type| match task_type {
-        TaskType::DiscoveryEnumerate => enumeration,
-        TaskType::Classification => classification,
-        TaskType::Tracing => 0,
-    });
+    let mut plan = plan(lease.job, &waiting, policy, &ready);
     if !plan.covered.is_empty() {
         tasks::insert(tx, &plan.tasks)?;
         let units = column(&plan.covered, |(unit, _)| unit.0);
         tx.run(MARK, params![units, column(&plan.covered, |(_, bit)| *bit)]);
     }
-    let tracing_tasks = origins::fan_out(tx, lease.job, &untraced)?;
-    Ok(FanOutReport { tracing_tasks, ..plan.report })
+    origins::fan_out(tx, lease.job, &untraced, &mut plan.report)?;
+    Ok(plan.report)
 }
 
 /// Columns as in the statement `units_to_fan_out`.

@@ -80,8 +80,8 @@ pub trait WorkerStore: LeaseStore + SharedStore {
     async fn untraced(&self, claim: &Claim, max: u32) -> Result<Vec<ObjectKey>>;
     /// Writes where objects came from; `None` where nothing could be found out. Repeating it is harmless.
     async fn save_origins(&self, claim: &Claim, origins: Vec<(ObjectKey, Option<Origin>)>) -> Result<()>;
-    /// Completes a tracing task. What is left untraced is another one's.
-    async fn complete_tracing(&self, claim: &Claim) -> Result<()>;
+    /// Completes a task of which nothing is left to write. Of a tracing task, what is left untraced is another one's.
+    async fn complete_task(&self, claim: &Claim) -> Result<()>;
     /// Ends a claim without completing its task. What a failed task leaves undone, its objects or its
     /// containers, becomes failures by name; pages that were listed stay. A task that waits has not failed, and
     /// its session is not stalled until the wait is over.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use domesday_model::{
     Command, DatasourceId, EnumerationSessionId, JobConfiguration, JobId, JobStatus, MasterJobId, ProcessId,
-    RuleSetHash, SessionStatus,
+    RuleSetHash, SessionStatus, TaskType,
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::json;
@@ -255,8 +255,9 @@ pub(super) fn complete_job(c: &Connection, lease: &JobLease) -> Result<Option<Jo
     const OUTCOME: &str = statement(FILE, "job_outcome");
     let job = fence(c, lease)?.owned;
     end_sessions(c, lease.job)?;
+    let obstacles = params![lease.job.0, TaskType::Tracing.as_str()];
     if job.status != JobStatus::Running
-        || c.prepare_cached(OBSTACLES)?.query_row([lease.job.0], |row| row.get(0))?
+        || c.prepare_cached(OBSTACLES)?.query_row(obstacles, |row| row.get(0))?
     {
         return Ok(None);
     }

@@ -3,12 +3,13 @@
 //! An object is put on its session's list by the transaction that makes its findings visible, and taken off by the
 //! one that writes its origin, so a crash anywhere leaves it on the list or traced.
 
-use domesday_model::{DatasourceId, EnumerationSessionId, JobId, ObjectKey, Origin};
+use domesday_model::{DatasourceId, EnumerationSessionId, JobId, ObjectKey, Origin, TaskType};
 use rusqlite::{Connection, params};
 
 use super::{Result, tasks};
 use crate::decide::tasks::{FencedTask, NewTask};
 use crate::queries::statement;
+use crate::types::*;
 
 pub(super) const FILE: &str = include_str!("queries/origins.sql");
 
@@ -21,19 +22,21 @@ pub(super) fn ask(c: &Connection, task: FencedTask, untraced: &[ObjectKey]) -> R
     Ok(())
 }
 
-/// Makes a task for each session of which only this is left; how many.
-pub(super) fn fan_out(c: &Connection, job: JobId) -> Result<u64> {
+/// Makes a task for each session of which only this is left.
+pub(super) fn fan_out(c: &Connection, job: JobId, report: &mut FanOutReport) -> Result<()> {
     const SESSIONS: &str = statement(FILE, "sessions_to_trace");
     let sessions: Vec<(i64, i64)> = {
         let mut statement = c.prepare_cached(SESSIONS)?;
-        let rows = statement.query_map([job.0], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let of_job = params![job.0, TaskType::Tracing.as_str()];
+        let rows = statement.query_map(of_job, |row| Ok((row.get(0)?, row.get(1)?)))?;
         rows.collect::<rusqlite::Result<_>>()?
     };
     for &(session, datasource) in &sessions {
         let task = NewTask::tracing(job, DatasourceId(datasource), EnumerationSessionId(session));
         tasks::insert(c, &task)?;
     }
-    Ok(sessions.len() as u64)
+    report.tasks[TaskType::Tracing] += sessions.len() as u64;
+    Ok(())
 }
 
 pub(super) fn untraced(c: &Connection, task: FencedTask, max: u32) -> Result<Vec<ObjectKey>> {

@@ -3,7 +3,7 @@
 //! What they were named with goes in the same transaction, so that a retry that succeeds leaves no trace of
 //! the failure.
 
-use domesday_model::{Command, JobId, JobStatus, ObjectKey, TaskId, TaskType};
+use domesday_model::{Command, JobId, JobStatus, ObjectKey, Takes, TaskId};
 use rusqlite::{Connection, params};
 
 use super::operations::FILE;
@@ -80,7 +80,7 @@ fn retry_job(c: &Connection, job: JobId, task: Option<TaskId>) -> Result<u64> {
         failed.collect::<Result<_>>()?
     };
     for task in &failed {
-        if task.task_type == TaskType::DiscoveryEnumerate {
+        if task.task_type.facts().takes == Takes::Containers {
             forget_units(c, task)?;
             c.prepare_cached(SESSION)?.execute([task.session])?;
         }

@@ -13,7 +13,7 @@ use super::jobs::ENUMERATION;
 use super::{Fence, Result, origins, results, units};
 use crate::decide::tasks::{
     Abandoned, CONTAINERS, Claimed, Failures, Fate, FencedTask, NewTask, RecordKinds, failures, fates,
-    record_kinds,
+    objects_given_up, record_kinds,
 };
 use crate::decide::units::Batch;
 use crate::error::StoreError;
@@ -344,11 +344,11 @@ fn split(c: &Connection, task: &Abandoned, halves: &[NewTask]) -> Result<()> {
 fn poison(c: &Connection, task: &Abandoned) -> Result<()> {
     const POISON: &str = statement(FILE, "poison_task");
     let given_up = records(c, &task.payload, record_kinds(task.task_type))?;
-    let count = if task.task_type == TaskType::Classification { given_up.len() as i64 } else { 0 };
+    let count = objects_given_up(task.task_type, &given_up);
     if c.prepare_cached(POISON)?.execute(params![task.id.0, task.claim.0, count])? == 0 {
         return Ok(());
     }
-    if task.task_type == TaskType::Tracing {
+    if task.payload == TaskPayload::UntracedObjects {
         origins::give_up(c, task.session)?;
     }
     let detail = task.poisoned_detail();

@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use domesday_model::{
-    DatasourceId, EnumerationSessionId, JobStatus, ObjectKey, Reason, TaskId, TaskType, UnitId, UnitRecord,
+    ByTaskType, DatasourceId, EnumerationSessionId, JobStatus, ObjectKey, Reason, TaskId, UnitId, UnitRecord,
     UnitStatus,
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -17,7 +17,7 @@ use serde_json::json;
 use super::jobs::{self, ENUMERATION as FILE};
 use super::kept::Committed;
 use super::{Result, origins, records, results, targets, tasks};
-use crate::decide::fan_out::{FAN_OUT_UNITS_MAX, Waiting, plan};
+use crate::decide::fan_out::{FAN_OUT_UNITS_MAX, Waiting, packed, plan};
 use crate::decide::pages::{LastPage, is_next};
 use crate::decide::sessions::session_checkpoint;
 use crate::decide::tasks::FencedTask;
@@ -345,25 +345,20 @@ pub(super) fn fan_out(c: &Connection, lease: &JobLease, policy: FanOutPolicy) ->
     if jobs::fence(c, lease)?.owned.status != JobStatus::Running {
         return Ok(FanOutReport::default());
     }
-    let pending = |task_type: TaskType| -> Result<i64> {
+    let mut pending = ByTaskType::default();
+    for (task_type, _) in packed() {
         let parameters = params![lease.job.0, task_type.as_str(), policy.ready_low];
-        Ok(c.prepare_cached(PENDING)?.query_row(parameters, |row| row.get(0))?)
-    };
-    let (enumeration, classification) =
-        (pending(TaskType::DiscoveryEnumerate)?, pending(TaskType::Classification)?);
-    let plan = plan(lease.job, &units_to_fan_out(c, lease)?, policy, |task_type| match task_type {
-        TaskType::DiscoveryEnumerate => enumeration,
-        TaskType::Classification => classification,
-        TaskType::Tracing => 0,
-    });
+        pending[task_type] = c.prepare_cached(PENDING)?.query_row(parameters, |row| row.get(0))?;
+    }
+    let mut plan = plan(lease.job, &units_to_fan_out(c, lease)?, policy, &pending);
     for task in &plan.tasks {
         tasks::insert(c, task)?;
     }
     for (unit, bit) in &plan.covered {
         c.prepare_cached(MARK)?.execute(params![unit.0, bit])?;
     }
-    let tracing_tasks = origins::fan_out(c, lease.job)?;
-    Ok(FanOutReport { tracing_tasks, ..plan.report })
+    origins::fan_out(c, lease.job, &mut plan.report)?;
+    Ok(plan.report)
 }
 
 fn units_to_fan_out(c: &Connection, lease: &JobLease) -> Result<Vec<Waiting>> {

@@ -12,10 +12,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use domesday_model::{
-    Category, ClaimId, Command, DatasourceId, EnumerationSessionId, FindingDraft, FindingId, Fingerprint,
-    JobConfiguration, JobId, JobStatus, Location, MasterJobId, ObjectKey, ObjectReport, ObjectStatus, Origin,
-    Position, ProcessId, Reason, RecordKind, RuleSetHash, ScanOptions, Score, Span, TableObservation,
-    TargetDraft, TaskId, TaskPayload, TaskType, UnitId, UnitRecord, UnitStatus, VersionMarks,
+    ByTaskType, Category, ClaimId, Command, DatasourceId, EnumerationSessionId, FindingDraft, FindingId,
+    Fingerprint, JobConfiguration, JobId, JobStatus, Location, MasterJobId, ObjectKey, ObjectReport,
+    ObjectStatus, Origin, Position, ProcessId, Reason, RecordKind, RuleSetHash, ScanOptions, Score, Span,
+    TableObservation, TargetDraft, TaskId, TaskPayload, TaskType, UnitId, UnitRecord, UnitStatus,
+    VersionMarks,
 };
 
 use crate::error::StoreError;
@@ -298,9 +299,8 @@ pub struct FanOutPolicy {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FanOutReport {
     pub units: u64,
-    pub enumeration_tasks: u64,
-    pub classification_tasks: u64,
-    pub tracing_tasks: u64,
+    /// Tasks made.
+    pub tasks: ByTaskType<u64>,
 }
 
 /// What one pass of the task reaper did.

@@ -15,8 +15,9 @@ WHERE NOT EXISTS (
 ORDER BY 1, 2
 ON CONFLICT (session_id, sha256(object_key)) DO NOTHING;
 
--- Sessions with objects to trace of which nothing else is left to do, unless that failed for good. New work of a
--- session comes from its open tasks and its units, so what has none stays so while the job's row is locked.
+-- Sessions with objects to trace of which nothing else is left to do, unless the task that does so ($2) failed for
+-- good. New work of a session comes from its open tasks and its units, so what has none stays so while the job's row
+-- is locked.
 -- OFFSET keeps the planner from turning looks into indexes, one for each session, into a join of all there is; for
 -- `session_id + 0` there is only the index of what is to be fanned out, or listed in part.
 -- name: sessions_to_trace
@@ -32,7 +33,7 @@ WHERE s.job_id = $1
       WHERE t.job_id = s.job_id AND t.datasource_id = s.datasource_id AND t.status = 'RUNNING' OFFSET 0)
   AND NOT EXISTS (
       SELECT 1 FROM tasks t
-      WHERE t.job_id = s.job_id AND t.session_id = s.id AND t.type = 'TRACING' AND t.status = 'FAILED'
+      WHERE t.job_id = s.job_id AND t.session_id = s.id AND t.type = $2 AND t.status = 'FAILED'
       OFFSET 0)
   AND NOT EXISTS (
       SELECT 1 FROM task_units u

@@ -268,10 +268,9 @@ WITH open AS (
     SELECT id FROM tasks WHERE job_id = $1 AND status IN ('PENDING', 'RUNNING') ORDER BY id FOR UPDATE)
 UPDATE tasks SET status = 'CANCELLED', finished_at = now_ms() FROM open WHERE tasks.id = open.id;
 
--- Both types at once, each counted as far as it matters.
+-- Of these types, in their order, each counted as far as it matters.
 -- name: pending_counts
-SELECT
-    (SELECT count(*) FROM (
-        SELECT 1 FROM tasks WHERE job_id = $1 AND type = 'DISCOVERY_ENUMERATE' AND status = 'PENDING' LIMIT $2) e),
-    (SELECT count(*) FROM (
-        SELECT 1 FROM tasks WHERE job_id = $1 AND type = 'CLASSIFICATION' AND status = 'PENDING' LIMIT $2) c);
+SELECT (SELECT count(*) FROM (
+    SELECT 1 FROM tasks WHERE job_id = $1 AND type = k.type AND status = 'PENDING' LIMIT $2) p)
+FROM unnest($3::text[]) WITH ORDINALITY AS k (type, n)
+ORDER BY k.n;

@@ -31,7 +31,7 @@ async fn pending(store: &PostgresStore, tasks: usize, limit: Option<u32>) -> Job
     store.commit_units(&root, units).await.unwrap();
     store.complete_enumeration(&root, Vec::new()).await.unwrap();
     let report = store.fan_out(&lease, FanOutPolicy { ready_low: u32::MAX }).await.unwrap();
-    assert_eq!(report.classification_tasks, tasks as u64);
+    assert_eq!(report.tasks[TaskType::Classification], tasks as u64);
     lease
 }
 

@@ -163,7 +163,7 @@ async fn trace(store: &PostgresStore, worker: ProcessId) {
         let origins = vec![(keys[0].clone(), Some(origin.clone())), (keys[1].clone(), None)];
         store.save_origins(&claim, origins).await.unwrap();
     }
-    store.complete_tracing(&claim).await.unwrap();
+    store.complete_task(&claim).await.unwrap();
 }
 
 fn template() -> ScanTemplate {
@@ -209,7 +209,7 @@ async fn each_role_does_its_work_and_no_more() {
     operator.fan_out(&lease, FanOutPolicy { ready_low: u32::MAX }).await.unwrap();
     let base = classify(&worker, id).await;
     let report = operator.fan_out(&lease, FanOutPolicy { ready_low: u32::MAX }).await.unwrap();
-    assert_eq!(report.tracing_tasks, 1);
+    assert_eq!(report.tasks[TaskType::Tracing], 1);
     trace(&worker, id).await;
 
     // What is not a worker's to do.

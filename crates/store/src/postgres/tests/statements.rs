@@ -149,17 +149,17 @@ async fn check_plans(fill: &str) {
         ("fail_open_pages_of_task", "1, ''", &["task_units_by_key"]),
         ("claim_tasks", "'', '', '', 1, 1", &["tasks_pkey", "tasks_pending", "tasks_running", "jobs_open"]),
         ("abandoned_tasks", "'', 1, 1", &["tasks_running", "jobs_open"]),
-        ("pending_counts", "1, 1", &["tasks_pending"]),
+        ("pending_counts", "1, 1, '{}'", &["tasks_pending"]),
         ("units_to_fan_out", "1, 1", &["task_units_to_fan_out"]),
         ("mark_fanned_out", "'{}', '{}'", &["task_units_pkey"]),
         (
             "job_obstacles",
-            "1",
+            "1, ''",
             &["task_units_to_fan_out", "task_units_staging", "tasks_pending", "tasks_running"],
         ),
         (
             "sessions_to_trace",
-            "1",
+            "1, ''",
             &[
                 "untraced_objects_by_key",
                 "task_units_to_fan_out",

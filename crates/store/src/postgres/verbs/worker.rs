@@ -115,8 +115,8 @@ impl WorkerStore for PostgresStore {
         transact!(self.write("save_origins"), |tx| origins::save(&mut tx, claim, &origins))
     }
 
-    async fn complete_tracing(&self, claim: &Claim) -> Result<()> {
-        transact!(self.write("complete_tracing"), |tx| async {
+    async fn complete_task(&self, claim: &Claim) -> Result<()> {
+        transact!(self.write("complete_task"), |tx| async {
             tasks::fence(&mut tx, claim).await?;
             tasks::complete(&mut tx, claim.task);
             Ok(())

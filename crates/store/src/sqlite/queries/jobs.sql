@@ -148,7 +148,7 @@ WHERE id = ?1 AND version = ?2;
 UPDATE jobs SET master_pending_commands = ?3 WHERE id = ?1 AND version = ?2;
 
 -- What stands between a job and its end, in one snapshot. A job without a session has not begun. Objects that are
--- to be traced are waited for, unless that failed for good.
+-- to be traced are waited for, unless the task that does so (?2) failed for good.
 -- name: job_obstacles
 SELECT
     NOT EXISTS (SELECT 1 FROM enumeration_sessions WHERE job_id = ?1)
@@ -164,7 +164,7 @@ SELECT
           AND EXISTS (SELECT 1 FROM untraced_objects o WHERE o.session_id = s.id)
           AND NOT EXISTS (
               SELECT 1 FROM tasks t
-              WHERE t.job_id = s.job_id AND t.session_id = s.id AND t.type = 'TRACING' AND t.status = 'FAILED'));
+              WHERE t.job_id = s.job_id AND t.session_id = s.id AND t.type = ?2 AND t.status = 'FAILED'));
 
 -- name: job_has_running_tasks
 SELECT EXISTS (SELECT 1 FROM tasks WHERE job_id = ?1 AND status = 'RUNNING');

@@ -10,7 +10,8 @@ WHERE NOT EXISTS (
     WHERE datasource_id = ?2 AND object_key = ?3 AND commit_id <> '' AND NOT is_abandoned)
 ON CONFLICT DO NOTHING;
 
--- Sessions with objects to trace of which nothing else is left to do, unless that failed for good.
+-- Sessions with objects to trace of which nothing else is left to do, unless the task that does so (?2) failed for
+-- good.
 -- name: sessions_to_trace
 SELECT s.id, s.datasource_id
 FROM enumeration_sessions s
@@ -21,7 +22,7 @@ WHERE s.job_id = ?1
       WHERE t.job_id = s.job_id AND t.status IN ('PENDING', 'RUNNING') AND t.session_id = s.id)
   AND NOT EXISTS (
       SELECT 1 FROM tasks t
-      WHERE t.job_id = s.job_id AND t.status = 'FAILED' AND t.type = 'TRACING' AND t.session_id = s.id)
+      WHERE t.job_id = s.job_id AND t.status = 'FAILED' AND t.type = ?2 AND t.session_id = s.id)
   AND NOT EXISTS (
       SELECT 1 FROM task_units u INDEXED BY task_units_to_fan_out
       WHERE u.job_id = s.job_id AND u.status = 'COMMITTED' AND u.fanned_out < 3 AND u.session_id = s.id)

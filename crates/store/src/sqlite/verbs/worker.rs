@@ -140,9 +140,9 @@ impl WorkerStore for SqliteStore {
         self.write("save_origins", move |c| origins::save(c, fence.check(c, &claim)?, &origins)).await
     }
 
-    async fn complete_tracing(&self, claim: &Claim) -> Result<()> {
+    async fn complete_task(&self, claim: &Claim) -> Result<()> {
         let (claim, fence) = (*claim, self.fence);
-        self.write("complete_tracing", move |c| {
+        self.write("complete_task", move |c| {
             fence.check(c, &claim)?;
             tasks::complete(c, claim.task, TaskTotals::default())
         })
