@@ -19,11 +19,11 @@ use domesday_scheduler::{
 use domesday_store::{Completion, PacketObject, ResultBatch, TaskTotals, WorkPacket};
 use tokio::sync::mpsc;
 
-use super::packet::PacketError;
-use super::session::Session;
 use crate::ControlError;
 use crate::progress::Progress;
 use crate::stop::Stop;
+use crate::worker::packet::PacketError;
+use crate::worker::session::Session;
 
 /// Results held before they are staged.
 const RESULT_BATCH_MAX: usize = 2_000;
@@ -36,7 +36,7 @@ const RESULTS_TOGETHER: usize = 64;
 /// Bytes of nested archives held in memory at once, per object.
 const NESTED_BUFFER_MAX: u64 = 64 << 20;
 
-pub(super) async fn classify(
+pub(crate) async fn classify(
     session: &Session,
     packet: &WorkPacket,
     mut halt: Stop,

@@ -12,8 +12,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
-use super::session::Session;
 use crate::backoff::Backoff;
+use crate::worker::session::Session;
 
 /// Tasks completed by one call, at most.
 const TASKS_MAX: usize = 128;
@@ -30,7 +30,7 @@ type Answer = Result<(), StoreError>;
 type Request = (Completion, oneshot::Sender<Answer>);
 
 /// Where packets hand in what they have done.
-pub(super) struct Completer(mpsc::Sender<Request>);
+pub(crate) struct Completer(mpsc::Sender<Request>);
 
 impl Completer {
     pub fn new() -> (Completer, mpsc::Receiver<Request>) {
@@ -48,7 +48,7 @@ impl Completer {
 
 /// Completes what is handed in, for as long as it is polled. The next call waits for the last one, unless that
 /// takes so long that it must be on its way.
-pub(super) async fn completing(session: &Arc<Session>, mut requests: mpsc::Receiver<Request>) {
+pub(crate) async fn completing(session: &Arc<Session>, mut requests: mpsc::Receiver<Request>) {
     let (mut calls, mut last_begun) = (JoinSet::new(), Instant::now());
     loop {
         let is_first = calls.is_empty();

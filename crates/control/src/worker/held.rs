@@ -17,7 +17,7 @@ use crate::metrics::Metrics;
 use crate::progress::Progress;
 use crate::stop::{Stop, StopSignal};
 
-pub(super) struct Held {
+pub(crate) struct Held {
     /// By claim: a task that was given back may be claimed again before the last packet of it is forgotten.
     packets: Mutex<HashMap<ClaimId, (JobId, StopSignal)>>,
     /// The last packet was let go.

@@ -8,11 +8,11 @@
 mod classify;
 mod completer;
 mod enumerate;
-mod held;
-mod packet;
-mod session;
+pub(crate) mod held;
+pub(crate) mod packet;
+pub(crate) mod session;
 mod trace;
-mod window;
+pub(crate) mod window;
 
 pub(crate) use classify::{PacketSource, packet_options};
 #[cfg(test)]
@@ -79,10 +79,10 @@ pub struct Worker {
     config: WorkerConfig,
     registry: Registry,
     surroundings: Surroundings,
-    core: Arc<ScanCore>,
-    rules: RuleCache,
-    progress: Arc<Progress>,
-    metrics: Arc<Metrics>,
+    pub(crate) core: Arc<ScanCore>,
+    pub(crate) rules: RuleCache,
+    pub(crate) progress: Arc<Progress>,
+    pub(crate) metrics: Arc<Metrics>,
     connectors: Mutex<HashMap<ConnectorKey, Arc<dyn Connector>>>,
 }
 
@@ -129,7 +129,7 @@ impl Worker {
         }
     }
 
-    fn connector(&self, source: &PacketDatasource) -> Result<Arc<dyn Connector>, ConnectorError> {
+    pub(crate) fn connector(&self, source: &PacketDatasource) -> Result<Arc<dyn Connector>, ConnectorError> {
         let mut connectors = self.connectors.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (source.id, source.configuration.to_string(), source.credential.clone());
         if let Some(connector) = connectors.get(&key) {

@@ -21,7 +21,7 @@ const RETRY_BASE: Duration = Duration::from_millis(500);
 
 /// Why a packet was not finished.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum PacketError {
+pub(crate) enum PacketError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The worker or the job stops; the task goes back as it was.
@@ -49,7 +49,7 @@ impl From<ConnectorError> for PacketError {
 }
 
 impl Session {
-    pub(super) async fn run_packet(self: Arc<Self>, packet: WorkPacket) -> Result<(), ControlError> {
+    pub(crate) async fn run_packet(self: Arc<Self>, packet: WorkPacket) -> Result<(), ControlError> {
         let halt = self.held.take(&packet.claim, packet.job);
         let ran = match packet.task_type {
             TaskType::DiscoveryEnumerate => self.run_enumeration(&packet, halt.clone()).await,
@@ -203,7 +203,7 @@ impl Session {
 
 /// What became of a task that was to be completed. When the answer is lost, or the call is a repeated one whose
 /// first answer was, the done row tells whether it was this claim's.
-pub(super) async fn done_under(
+pub(crate) async fn done_under(
     store: &dyn WorkerStore,
     claim: &Claim,
     completed: Result<(), StoreError>,

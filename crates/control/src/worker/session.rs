@@ -33,14 +33,14 @@ const POLL_MAX: Duration = Duration::from_secs(15);
 const QUIET_DOUBLINGS_MAX: u32 = 6;
 
 /// How a session ended, when nothing is wrong.
-pub(super) enum Ended {
+pub(crate) enum Ended {
     /// The worker was asked to stop.
     Asked,
     /// The next one is to begin.
     Renewed,
 }
 
-pub(super) struct Session {
+pub(crate) struct Session {
     pub worker: Arc<Worker>,
     pub id: ProcessId,
     pub held: Arc<Held>,
@@ -50,7 +50,7 @@ pub(super) struct Session {
 }
 
 /// How packets of one type come and go.
-pub(super) struct Flow {
+pub(crate) struct Flow {
     pub window: Mutex<Window>,
     /// Packets in the scan core.
     pub ready: AtomicUsize,

@@ -10,16 +10,16 @@ use std::sync::Arc;
 use domesday_model::{ObjectKey, Origin};
 use domesday_store::{Claim, StoreError, WorkPacket, WorkerStore};
 
-use super::packet::{PacketError, done_under};
-use super::session::Session;
 use crate::stop::Stop;
+use crate::worker::packet::{PacketError, done_under};
+use crate::worker::session::Session;
 
 /// Objects traced at once. Each walk of a history costs the same, however many it is for.
 const TRACED_AT_ONCE: u32 = 100_000;
 /// Origins saved by one verb, at most.
 const SAVED_AT_ONCE: usize = 1_000;
 
-pub(super) async fn trace(
+pub(crate) async fn trace(
     session: &Arc<Session>,
     packet: &WorkPacket,
     halt: Stop,

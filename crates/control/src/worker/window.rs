@@ -20,7 +20,7 @@ impl WindowLimits {
 }
 
 #[derive(Debug)]
-pub(super) struct Window {
+pub(crate) struct Window {
     limits: WindowLimits,
     size: usize,
     /// Packets in a row that ended while others waited.

@@ -10,8 +10,8 @@ use std::collections::{HashMap, VecDeque};
 use domesday_model::{ObjectKey, RecordKind, UnitRecord};
 use domesday_store::{Base, PriorCursor, PriorRecord, StoreError};
 
-use super::super::session::Session;
 use crate::stop::Stop;
+use crate::worker::session::Session;
 
 /// Prior records asked for at once.
 const PAGE_MAX: u32 = 4_096;

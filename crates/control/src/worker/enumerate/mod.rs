@@ -22,10 +22,10 @@ use domesday_store::{
 use tokio::task::JoinHandle;
 use tracing::Instrument;
 
-use super::packet::{PacketError, done_under};
-use super::session::Session;
 use crate::progress::Progress;
 use crate::stop::Stop;
+use crate::worker::packet::{PacketError, done_under};
+use crate::worker::session::Session;
 use base::Prior;
 
 /// Entries per batch; a container with more is staged.
@@ -41,7 +41,7 @@ const COMMIT_DELAY: Duration = Duration::from_millis(20);
 /// need not list millions to see more than one pass.
 pub(crate) const EXCLUSION_MAX: i64 = if cfg!(test) { 1_000 } else { 1_000_000 };
 
-pub(super) async fn enumerate(
+pub(crate) async fn enumerate(
     session: &Arc<Session>,
     packet: &WorkPacket,
     halt: Stop,
