@@ -9,6 +9,7 @@ mod backoff;
 pub mod compose;
 mod coordinator;
 mod firing;
+mod kinds;
 mod lease;
 mod local;
 mod metrics;

@@ -11,7 +11,7 @@ use domesday_scheduler::{Packet, PacketTotals, ResultSink, ScanCore};
 use domesday_store::PacketObject;
 use tokio::sync::oneshot;
 
-use crate::worker::{PacketSource, packet_options};
+use crate::kinds::classify::{PacketSource, packet_options};
 
 /// Which occurrence a value belongs to.
 pub type RevealKey = (Location, Span, String, Fingerprint);

@@ -25,7 +25,7 @@ use domesday_store::{
 use fake::{Fake, FakeFactory, Mishap};
 use tempfile::TempDir;
 
-use crate::worker::EXCLUSION_MAX;
+use crate::kinds::enumerate::EXCLUSION_MAX;
 use crate::{
     Book, ControlError, Local, LocalConfig, Metrics, NewId, Orchestrator, OrchestratorConfig, RuleCache,
     Stop, StopSignal, WindowLimits, Worker, WorkerConfig, WorkerParts, run_local,

@@ -5,18 +5,11 @@
 //! only through the verb that completes the task or commits the unit. A worker that dies, or that is
 //! taken for dead, leaves nothing half visible.
 
-mod classify;
-mod completer;
-mod enumerate;
 pub(crate) mod held;
 pub(crate) mod packet;
 pub(crate) mod session;
-mod trace;
 pub(crate) mod window;
 
-pub(crate) use classify::{PacketSource, packet_options};
-#[cfg(test)]
-pub(crate) use enumerate::EXCLUSION_MAX;
 pub use window::WindowLimits;
 
 use std::collections::HashMap;

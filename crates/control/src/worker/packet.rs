@@ -10,8 +10,8 @@ use domesday_store::{Claim, GiveBack, StoreError, WorkPacket, WorkerStore};
 use tokio::task::JoinSet;
 
 use super::session::Session;
-use super::{classify, enumerate, trace};
 use crate::ControlError;
+use crate::kinds::{classify, enumerate, trace};
 use crate::stop::Stop;
 
 /// A task that failed this often fails for good.

@@ -16,12 +16,12 @@ use domesday_store::{Process, Role, StoreError, WorkPacket, WorkerStore};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::completer::{Completer, completing};
 use super::held::{Held, WorkerDuty};
 use super::window::Window;
 use super::{Worker, WorkerConfig};
 use crate::ControlError;
 use crate::backoff::{Backoff, jitter};
+use crate::kinds::classify::{Completer, completing};
 use crate::lease::{Lease, Terms};
 use crate::stop::Stop;
 
