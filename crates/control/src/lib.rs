@@ -1,5 +1,5 @@
-//! What runs jobs: the orchestrator with its pipeliner and reapers, the worker with its enumeration and
-//! classification, the event relay.
+//! What runs jobs: the orchestrator with its pipeliner and reapers, the worker, the kinds of task that it runs, the
+//! event relay.
 //!
 //! Services never call each other: they meet in the book, and each loop is level-triggered. It looks at
 //! the state and does what is needed; a wake-up only makes it look sooner. This crate must not know

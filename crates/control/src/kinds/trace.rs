@@ -7,45 +7,57 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use domesday_model::{ObjectKey, Origin};
-use domesday_store::{Claim, StoreError, WorkPacket, WorkerStore};
+use async_trait::async_trait;
+use domesday_model::{ObjectKey, Origin, TaskType};
+use domesday_store::WorkPacket;
 
+use super::TaskHandler;
 use crate::stop::Stop;
-use crate::worker::packet::{PacketError, done_under};
+use crate::worker::packet::PacketError;
 use crate::worker::session::Session;
+use crate::worker::window::Slots;
 
 /// Objects traced at once. Each walk of a history costs the same, however many it is for.
 const TRACED_AT_ONCE: u32 = 100_000;
 /// Origins saved by one verb, at most.
 const SAVED_AT_ONCE: usize = 1_000;
 
-pub(crate) async fn trace(
-    session: &Arc<Session>,
-    packet: &WorkPacket,
-    halt: Stop,
-) -> Result<(), PacketError> {
-    let (store, claim) = (session.store(), &packet.claim);
-    let connector = session.worker.connector(&packet.datasource)?;
-    loop {
-        if halt.is_asked() {
-            return Err(PacketError::Stopped);
-        }
-        let objects = session.ask(&halt, || store.untraced(claim, TRACED_AT_ONCE)).await?;
-        if objects.is_empty() {
-            break;
-        }
-        let mut known: HashMap<ObjectKey, Origin> = connector.origins(&objects).await?.into_iter().collect();
-        for part in objects.chunks(SAVED_AT_ONCE) {
-            let origins: Vec<(ObjectKey, Option<Origin>)> =
-                part.iter().map(|key| (key.clone(), known.remove(key))).collect();
-            session.ask(&halt, || store.save_origins(claim, origins.clone())).await?;
-        }
-    }
-    let completed = session.ask(&halt, || complete(store, claim)).await;
-    Ok(completed?)
-}
+pub(super) struct Trace;
 
-/// Completes the task. When the answer was lost, the done row tells whether it was this claim's.
-async fn complete(store: &dyn WorkerStore, claim: &Claim) -> Result<(), StoreError> {
-    done_under(store, claim, store.complete_task(claim).await).await
+#[async_trait]
+impl TaskHandler for Trace {
+    fn task_type(&self) -> TaskType {
+        TaskType::Tracing
+    }
+
+    /// Those of listing, which is over by then.
+    fn slots(&self) -> Slots {
+        Slots::Source
+    }
+
+    fn comes_last(&self) -> bool {
+        true
+    }
+
+    async fn run(&self, session: &Arc<Session>, packet: &WorkPacket, halt: Stop) -> Result<(), PacketError> {
+        let (store, claim) = (session.store(), &packet.claim);
+        let connector = session.worker.connector(&packet.datasource)?;
+        loop {
+            if halt.is_asked() {
+                return Err(PacketError::Stopped);
+            }
+            let objects = session.ask(&halt, || store.untraced(claim, TRACED_AT_ONCE)).await?;
+            if objects.is_empty() {
+                break;
+            }
+            let mut known: HashMap<ObjectKey, Origin> =
+                connector.origins(&objects).await?.into_iter().collect();
+            for part in objects.chunks(SAVED_AT_ONCE) {
+                let origins: Vec<(ObjectKey, Option<Origin>)> =
+                    part.iter().map(|key| (key.clone(), known.remove(key))).collect();
+                session.ask(&halt, || store.save_origins(claim, origins.clone())).await?;
+            }
+        }
+        session.complete(claim, &halt).await
+    }
 }

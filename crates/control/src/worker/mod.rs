@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use domesday_connector::{Connector, ConnectorError, Registry, Surroundings};
-use domesday_model::{DatasourceId, TaskType};
+use domesday_model::DatasourceId;
 use domesday_scheduler::ScanCore;
 use domesday_store::{PacketDatasource, Profile, WorkerStore};
 
@@ -113,13 +113,6 @@ impl Worker {
 
     fn store(&self) -> &Arc<dyn WorkerStore> {
         &self.book.store
-    }
-
-    fn limits(&self, task_type: TaskType) -> WindowLimits {
-        match task_type {
-            TaskType::DiscoveryEnumerate | TaskType::Tracing => self.config.enumerators,
-            TaskType::Classification => self.config.packets,
-        }
     }
 
     pub(crate) fn connector(&self, source: &PacketDatasource) -> Result<Arc<dyn Connector>, ConnectorError> {

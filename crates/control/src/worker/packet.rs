@@ -5,13 +5,12 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use domesday_connector::ConnectorError;
-use domesday_model::TaskType;
 use domesday_store::{Claim, GiveBack, StoreError, WorkPacket, WorkerStore};
-use tokio::task::JoinSet;
 
 use super::session::Session;
+use super::window::Slots;
 use crate::ControlError;
-use crate::kinds::{classify, enumerate, trace};
+use crate::kinds::TaskHandler;
 use crate::stop::Stop;
 
 /// A task that failed this often fails for good.
@@ -49,54 +48,34 @@ impl From<ConnectorError> for PacketError {
 }
 
 impl Session {
-    pub(crate) async fn run_packet(self: Arc<Self>, packet: WorkPacket) -> Result<(), ControlError> {
+    pub(crate) async fn run_packet(
+        self: Arc<Self>,
+        kind: Arc<dyn TaskHandler>,
+        packet: WorkPacket,
+    ) -> Result<(), ControlError> {
         let halt = self.held.take(&packet.claim, packet.job);
-        let ran = match packet.task_type {
-            TaskType::DiscoveryEnumerate => self.run_enumeration(&packet, halt.clone()).await,
-            TaskType::Classification => self.run_classification(&packet, halt.clone()).await,
-            TaskType::Tracing => trace::trace(&self, &packet, halt.clone()).await,
-        };
-        let ended = match ran {
+        let ended = match kind.run(&self, &packet, halt.clone()).await {
             Ok(()) => {
                 self.worker.metrics.tasks_completed[packet.task_type].add(1);
                 Ok(())
             }
-            Err(error) => self.give_back(&packet, error, &halt).await,
+            Err(error) => self.give_back(kind.slots(), &packet, error, &halt).await,
         };
         self.held.let_go(&packet.claim);
         ended
     }
 
-    /// Listing blocks; it runs on a thread of its own, whatever the connector does there.
-    async fn run_enumeration(self: &Arc<Self>, packet: &WorkPacket, halt: Stop) -> Result<(), PacketError> {
-        let (session, packet) = (Arc::clone(self), packet.clone());
-        let runtime = tokio::runtime::Handle::current();
-        let listing = move || runtime.block_on(enumerate::enumerate(&session, &packet, halt));
-        match tokio::task::spawn_blocking(listing).await {
-            Ok(listed) => listed,
-            // Without the panic's own words, which may quote what was read.
-            Err(_) => Err(PacketError::Retry("listing panicked".into())),
-        }
-    }
-
-    /// In a set of its own, so that it ends with whoever waits for it, and a panic becomes an error.
-    async fn run_classification(
-        self: &Arc<Self>,
-        packet: &WorkPacket,
-        halt: Stop,
-    ) -> Result<(), PacketError> {
-        let (session, packet) = (Arc::clone(self), packet.clone());
-        let mut alone = JoinSet::new();
-        alone.spawn(async move { classify::classify(&session, &packet, halt).await });
-        match alone.join_next().await {
-            Some(Ok(classified)) => classified,
-            _ => Err(PacketError::Retry("classification panicked".into())),
-        }
+    /// Completes a task of which nothing is left to write.
+    pub(crate) async fn complete(&self, claim: &Claim, halt: &Stop) -> Result<(), PacketError> {
+        let store = self.store();
+        let complete = || async { done_under(store, claim, store.complete_task(claim).await).await };
+        Ok(self.ask(halt, complete).await?)
     }
 
     /// Ends a packet that was not finished, as far as it is still this worker's to end.
     async fn give_back(
         &self,
+        slots: Slots,
         packet: &WorkPacket,
         error: PacketError,
         halt: &Stop,
@@ -134,7 +113,7 @@ impl Session {
                 GiveBack::Retry { error: error.to_string(), after: back_off(claim, packet.failures) }
             }
         };
-        self.count(packet, &how);
+        self.count(slots, packet, &how);
         self.send_back(packet, how).await
     }
 
@@ -174,7 +153,7 @@ impl Session {
         );
     }
 
-    fn count(&self, packet: &WorkPacket, how: &GiveBack) {
+    fn count(&self, slots: Slots, packet: &WorkPacket, how: &GiveBack) {
         let metrics = &self.worker.metrics;
         let (worker_id, job_id, task_id) = (self.id, packet.job, packet.claim.task);
         match how {
@@ -186,12 +165,12 @@ impl Session {
                 metrics.tasks_returned[packet.task_type].add(1);
                 self.worker.progress.wait(*after);
                 tracing::warn!(%worker_id, %job_id, %task_id, why, ?after, "waiting for the source");
-                self.flow(packet.task_type).retried.store(true, Ordering::Relaxed);
+                self.flow(slots).retried.store(true, Ordering::Relaxed);
             }
             GiveBack::Retry { error, after } => {
                 metrics.tasks_retried[packet.task_type].add(1);
                 tracing::warn!(%worker_id, %job_id, %task_id, error, ?after, "task failed; to be tried again");
-                self.flow(packet.task_type).retried.store(true, Ordering::Relaxed);
+                self.flow(slots).retried.store(true, Ordering::Relaxed);
             }
             GiveBack::Failed { error } => {
                 metrics.tasks_failed[packet.task_type].add(1);

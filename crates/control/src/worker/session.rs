@@ -1,27 +1,29 @@
-//! One session of a worker: from the lease it begins with to the lease it ends with. Claims tasks of both
-//! types in batches, runs them, and ends with everything it held done, given back or dropped.
+//! One session of a worker: from the lease it begins with to the lease it ends with. Claims tasks in batches, has their
+//! handlers run them, and ends with everything it held done, given back or dropped. It must not know a kind of task.
 //!
 //! Crash argument: a session that lost its lease drops what it holds. Nothing of it is awaited by the next
 //! one, and what still comes late is refused by the fence. Tasks whose claim this process never heard of (the
 //! answer was lost) would be kept alive by its own lease: then the session finishes what it has and ends,
 //! and the reaper returns them.
 
+use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Poll;
 use std::time::Duration;
 
-use domesday_model::{ProcessId, TaskType};
+use domesday_model::ProcessId;
 use domesday_store::{Process, Role, StoreError, WorkPacket, WorkerStore};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::held::{Held, WorkerDuty};
-use super::window::Window;
+use super::window::{Slots, Window, WindowLimits};
 use super::{Worker, WorkerConfig};
 use crate::ControlError;
 use crate::backoff::{Backoff, jitter};
-use crate::kinds::classify::{Completer, completing};
+use crate::kinds::{self, TaskHandler};
 use crate::lease::{Lease, Terms};
 use crate::stop::Stop;
 
@@ -44,12 +46,11 @@ pub(crate) struct Session {
     pub worker: Arc<Worker>,
     pub id: ProcessId,
     pub held: Arc<Held>,
-    pub completer: Completer,
-    pub enumeration: Flow,
-    pub classification: Flow,
+    source: Flow,
+    core: Flow,
 }
 
-/// How packets of one type come and go.
+/// How packets that share slots come and go.
 pub(crate) struct Flow {
     pub window: Mutex<Window>,
     /// Packets in the scan core.
@@ -72,20 +73,19 @@ impl Session {
         let Some(lease) = begun.await? else { return Ok(Ended::Asked) };
         worker.metrics.sessions.add(1);
         tracing::info!(worker_id = %lease.id, node_group = config.node_group, "session begun");
-        let (completer, completions) = Completer::new();
+        let kinds = kinds::of_workers();
         let session = Arc::new(Session {
             worker: Arc::clone(worker),
             id: lease.id,
             held,
-            completer,
-            enumeration: Flow::new(worker, TaskType::DiscoveryEnumerate),
-            classification: Flow::new(worker, TaskType::Classification),
+            source: Flow::new(config.enumerators),
+            core: Flow::new(config.packets),
         });
         let work = async {
-            let enumerate = session.serve(TaskType::DiscoveryEnumerate);
-            let classify = session.serve(TaskType::Classification);
-            let (enumerated, classified) = tokio::join!(enumerate, classify);
-            enumerated.and(classified)
+            let source = session.serve(Slots::Source, &kinds);
+            let core = session.serve(Slots::Core, &kinds);
+            let (source, core) = tokio::join!(source, core);
+            source.and(core)
         };
         let watch = async {
             let why = tokio::select! {
@@ -99,11 +99,11 @@ impl Session {
             why
         };
         let served = {
-            let (mut work, completing) = (pin!(work), completing(&session, completions));
+            let (mut work, attending) = (pin!(work), attend(&session, &kinds));
             let mut work = pin!(async {
                 tokio::select! {
                     served = &mut work => served,
-                    () = completing => Ok(()),
+                    () = attending => Ok(()),
                 }
             });
             tokio::select! {
@@ -128,11 +128,10 @@ impl Session {
         &self.worker.config
     }
 
-    pub fn flow(&self, task_type: TaskType) -> &Flow {
-        match task_type {
-            // Tracing comes after everything else, and seldom: it shares the room of listing.
-            TaskType::DiscoveryEnumerate | TaskType::Tracing => &self.enumeration,
-            TaskType::Classification => &self.classification,
+    pub fn flow(&self, slots: Slots) -> &Flow {
+        match slots {
+            Slots::Source => &self.source,
+            Slots::Core => &self.core,
         }
     }
 
@@ -185,11 +184,16 @@ impl Session {
         given
     }
 
-    /// Claims and runs tasks of one type until closed. A failure ends the other type, too; either way every
-    /// packet has been given back, dropped or done when this returns.
-    async fn serve(self: &Arc<Self>, task_type: TaskType) -> Result<(), ControlError> {
+    /// Claims and runs tasks of the kinds that share these slots until closed. A failure ends the others, too; either
+    /// way every packet has been given back, dropped or done when this returns.
+    async fn serve(
+        self: &Arc<Self>,
+        slots: Slots,
+        kinds: &[Arc<dyn TaskHandler>],
+    ) -> Result<(), ControlError> {
+        let kinds: Vec<_> = kinds.iter().filter(|kind| kind.slots() == slots).cloned().collect();
         let mut running = JoinSet::new();
-        let mut served = self.claim_and_run(task_type, &mut running).await;
+        let mut served = self.claim_and_run(slots, &kinds, &mut running).await;
         if served.is_err() {
             self.held.halt();
         }
@@ -203,22 +207,30 @@ impl Session {
         served
     }
 
-    /// Tasks of one type; whoever lists also traces, when there is nothing else to do: tracing comes last.
-    async fn claim(&self, group: &str, task_type: TaskType, max: u32) -> Result<Vec<WorkPacket>, StoreError> {
-        let packets = self.store().claim_tasks(self.id, group, task_type, max).await?;
-        if packets.is_empty() && task_type == TaskType::DiscoveryEnumerate && self.held.is_empty() {
-            return self.store().claim_tasks(self.id, group, TaskType::Tracing, max).await;
+    /// Tasks of the first of these kinds that has any; of one that comes last, only while nothing is held.
+    async fn claim(&self, kinds: &[Arc<dyn TaskHandler>], max: u32) -> Result<Vec<Claimed>, StoreError> {
+        let group = &self.config().node_group;
+        for kind in kinds {
+            if kind.comes_last() && !self.held.is_empty() {
+                continue;
+            }
+            let packets = self.store().claim_tasks(self.id, group, kind.task_type(), max).await?;
+            if !packets.is_empty() {
+                return Ok(packets.into_iter().map(|packet| (Arc::clone(kind), packet)).collect());
+            }
         }
-        Ok(packets)
+        Ok(Vec::new())
     }
 
     /// As many tasks at once as the window allows. The next claim is under way while packets run.
     async fn claim_and_run(
         self: &Arc<Self>,
-        task_type: TaskType,
+        slots: Slots,
+        kinds: &[Arc<dyn TaskHandler>],
         running: &mut JoinSet<Result<(), ControlError>>,
     ) -> Result<(), ControlError> {
-        let flow = self.flow(task_type);
+        let flow = self.flow(slots);
+        let waits_until_empty = kinds.iter().any(|kind| kind.comes_last());
         let mut closing = self.held.closing();
         let mut changes = self.store().changes();
         let (mut looks, mut outage) = (Looks::new(self.config().quiet_max), Backoff::default());
@@ -227,16 +239,14 @@ impl Session {
             let room = flow.room(running.len());
             if room > 0 {
                 let asked_at = Instant::now();
-                let group = &self.config().node_group;
-                let claim = self.claim(group, task_type, room as u32);
-                match self.held.unless_lost(claim).await {
-                    Ok(packets) => {
+                match self.held.unless_lost(self.claim(kinds, room as u32)).await {
+                    Ok(claimed) => {
                         outage.reset();
-                        looks.brought(packets.len(), asked_at.elapsed());
-                        flow.claimed(packets.len(), room, task_type);
-                        for packet in packets {
+                        looks.brought(claimed.len(), asked_at.elapsed());
+                        flow.claimed(claimed.len(), room, slots);
+                        for (kind, packet) in claimed {
                             self.worker.metrics.tasks_claimed[packet.task_type].add(1);
-                            running.spawn(Arc::clone(self).run_packet(packet));
+                            running.spawn(Arc::clone(self).run_packet(kind, packet));
                         }
                     }
                     // Some of the book's tasks may be this session's, and nobody will ever work on them.
@@ -265,7 +275,7 @@ impl Session {
                 () = closing.asked() => {}
                 Some(ended) = running.join_next() => joined(ended)?,
                 () = looks.change(&mut changes), if wants => {}
-                () = self.held.emptied(), if wants && task_type == TaskType::DiscoveryEnumerate => {}
+                () = self.held.emptied(), if wants && waits_until_empty => {}
                 () = looks.time(), if wants => looks.polled(),
             }
         }
@@ -274,9 +284,9 @@ impl Session {
 }
 
 impl Flow {
-    fn new(worker: &Worker, task_type: TaskType) -> Flow {
+    fn new(limits: WindowLimits) -> Flow {
         Flow {
-            window: Mutex::new(Window::new(worker.limits(task_type))),
+            window: Mutex::new(Window::new(limits)),
             ready: AtomicUsize::new(0),
             more: AtomicBool::new(false),
             retried: AtomicBool::new(false),
@@ -287,12 +297,12 @@ impl Flow {
         self.lock().room(held)
     }
 
-    /// A claim was answered. Listing waits for the book more than for anything else: while there is more to
-    /// list, more is listed at once.
-    fn claimed(&self, count: usize, room: usize, task_type: TaskType) {
+    /// A claim was answered. Who asks a source waits for the book more than for anything else: while there is more to
+    /// ask, more is asked at once.
+    fn claimed(&self, count: usize, room: usize, slots: Slots) {
         let more = count == room;
         self.more.store(more, Ordering::Relaxed);
-        if task_type == TaskType::DiscoveryEnumerate {
+        if slots == Slots::Source {
             let mut window = self.lock();
             if more { window.grow() } else { window.reset() }
         }
@@ -310,6 +320,19 @@ impl Flow {
     fn lock(&self) -> std::sync::MutexGuard<'_, Window> {
         self.window.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A task with the handler of its kind.
+type Claimed = (Arc<dyn TaskHandler>, WorkPacket);
+
+/// What the kinds do for their packets together; ends when one of them does, which none should.
+async fn attend(session: &Arc<Session>, kinds: &[Arc<dyn TaskHandler>]) {
+    let mut attending: Vec<_> = kinds.iter().map(|kind| kind.attend(session)).collect();
+    poll_fn(|context| {
+        let ended = attending.iter_mut().any(|one| one.as_mut().poll(context).is_ready());
+        if ended { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
 }
 
 /// When to look for tasks again.

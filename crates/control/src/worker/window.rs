@@ -5,6 +5,15 @@
 //! the window grows each time the core runs short although tasks were ready, and shrinks again while more
 //! packets wait than are needed.
 
+/// Which window a packet belongs to: packets that wait for the same thing share one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Slots {
+    /// Of packets that ask a source for something themselves, and the book in between.
+    Source,
+    /// Of packets in the scan core, and on their way to it or back.
+    Core,
+}
+
 /// How large a window may be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WindowLimits {

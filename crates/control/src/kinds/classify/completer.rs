@@ -27,10 +27,11 @@ const CALL_GAP: Duration = Duration::from_millis(25);
 const WAITING_MAX: usize = 256;
 
 type Answer = Result<(), StoreError>;
-type Request = (Completion, oneshot::Sender<Answer>);
+pub(super) type Request = (Completion, oneshot::Sender<Answer>);
 
 /// Where packets hand in what they have done.
-pub(crate) struct Completer(mpsc::Sender<Request>);
+#[derive(Clone)]
+pub(super) struct Completer(mpsc::Sender<Request>);
 
 impl Completer {
     pub fn new() -> (Completer, mpsc::Receiver<Request>) {
@@ -48,7 +49,7 @@ impl Completer {
 
 /// Completes what is handed in, for as long as it is polled. The next call waits for the last one, unless that
 /// takes so long that it must be on its way.
-pub(crate) async fn completing(session: &Arc<Session>, mut requests: mpsc::Receiver<Request>) {
+pub(super) async fn completing(session: &Arc<Session>, requests: &mut mpsc::Receiver<Request>) {
     let (mut calls, mut last_begun) = (JoinSet::new(), Instant::now());
     loop {
         let is_first = calls.is_empty();

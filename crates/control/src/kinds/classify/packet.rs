@@ -19,11 +19,13 @@ use domesday_scheduler::{
 use domesday_store::{Completion, PacketObject, ResultBatch, TaskTotals, WorkPacket};
 use tokio::sync::mpsc;
 
+use super::completer::Completer;
 use crate::ControlError;
 use crate::progress::Progress;
 use crate::stop::Stop;
 use crate::worker::packet::PacketError;
 use crate::worker::session::Session;
+use crate::worker::window::Slots;
 
 /// Results held before they are staged.
 const RESULT_BATCH_MAX: usize = 2_000;
@@ -36,8 +38,9 @@ const RESULTS_TOGETHER: usize = 64;
 /// Bytes of nested archives held in memory at once, per object.
 const NESTED_BUFFER_MAX: u64 = 64 << 20;
 
-pub(crate) async fn classify(
+pub(super) async fn classify(
     session: &Session,
+    completer: &Completer,
     packet: &WorkPacket,
     mut halt: Stop,
 ) -> Result<(), PacketError> {
@@ -69,6 +72,7 @@ pub(crate) async fn classify(
     });
     let mut staging = Staging {
         session,
+        completer,
         packet,
         source: &source,
         last_found: 0,
@@ -169,7 +173,7 @@ struct InCore<'a>(&'a Session);
 
 impl InCore<'_> {
     fn new(session: &Session) -> InCore<'_> {
-        session.classification.ready.fetch_add(1, Ordering::Relaxed);
+        session.flow(Slots::Core).ready.fetch_add(1, Ordering::Relaxed);
         InCore(session)
     }
 }
@@ -177,7 +181,7 @@ impl InCore<'_> {
 impl Drop for InCore<'_> {
     fn drop(&mut self) {
         let worker = &self.0.worker;
-        let (starved, size) = self.0.classification.left_core(worker.core.threads());
+        let (starved, size) = self.0.flow(Slots::Core).left_core(worker.core.threads());
         worker.metrics.core_starved.add(u64::from(starved));
         worker.metrics.packets_allowed.set(size as u64);
     }
@@ -186,6 +190,7 @@ impl Drop for InCore<'_> {
 /// Results on their way into the book.
 struct Staging<'a> {
     session: &'a Session,
+    completer: &'a Completer,
     packet: &'a WorkPacket,
     source: &'a PacketSource,
     /// Place of the object that the last finding was in: that of the next one is mostly near.
@@ -272,7 +277,7 @@ impl Staging<'_> {
             totals,
             untraced: self.untraced.unwrap_or_default().into_iter().collect(),
         };
-        self.session.completer.complete(completion).await?;
+        self.completer.complete(completion).await?;
         let metrics = &self.session.worker.metrics;
         metrics.objects.add(totals.objects);
         metrics.bytes.add(totals.bytes);

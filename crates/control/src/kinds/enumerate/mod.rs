@@ -14,18 +14,21 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use async_trait::async_trait;
 use domesday_connector::{Connector, ConnectorError, Listing};
-use domesday_model::{ObjectKey, RecordKind, ResumePolicy, UnitId, UnitRecord, UnitStatus};
+use domesday_model::{ObjectKey, RecordKind, ResumePolicy, TaskType, UnitId, UnitRecord, UnitStatus};
 use domesday_store::{
     Claim, StageBatch, StoreError, UnitListing, UnitOutcome, UnitState, WorkPacket, WorkerStore,
 };
 use tokio::task::JoinHandle;
 use tracing::Instrument;
 
+use super::TaskHandler;
 use crate::progress::Progress;
 use crate::stop::Stop;
 use crate::worker::packet::{PacketError, done_under};
 use crate::worker::session::Session;
+use crate::worker::window::Slots;
 use base::Prior;
 
 /// Entries per batch; a container with more is staged.
@@ -41,11 +44,32 @@ const COMMIT_DELAY: Duration = Duration::from_millis(20);
 /// need not list millions to see more than one pass.
 pub(crate) const EXCLUSION_MAX: i64 = if cfg!(test) { 1_000 } else { 1_000_000 };
 
-pub(crate) async fn enumerate(
-    session: &Arc<Session>,
-    packet: &WorkPacket,
-    halt: Stop,
-) -> Result<(), PacketError> {
+pub(super) struct Enumerate;
+
+#[async_trait]
+impl TaskHandler for Enumerate {
+    fn task_type(&self) -> TaskType {
+        TaskType::DiscoveryEnumerate
+    }
+
+    fn slots(&self) -> Slots {
+        Slots::Source
+    }
+
+    /// Listing blocks; it runs on a thread of its own, whatever the connector does there.
+    async fn run(&self, session: &Arc<Session>, packet: &WorkPacket, halt: Stop) -> Result<(), PacketError> {
+        let (session, packet) = (Arc::clone(session), packet.clone());
+        let runtime = tokio::runtime::Handle::current();
+        let listing = move || runtime.block_on(enumerate(&session, &packet, halt));
+        match tokio::task::spawn_blocking(listing).await {
+            Ok(listed) => listed,
+            // Without the panic's own words, which may quote what was read.
+            Err(_) => Err(PacketError::Retry("listing panicked".into())),
+        }
+    }
+}
+
+async fn enumerate(session: &Arc<Session>, packet: &WorkPacket, halt: Stop) -> Result<(), PacketError> {
     let mut enumeration = Enumeration::new(session, packet, halt)?;
     let progress = &session.worker.progress;
     progress.enumerating.fetch_add(1, Ordering::Relaxed);
