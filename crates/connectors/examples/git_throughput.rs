@@ -15,7 +15,8 @@ use std::{env, fs, io, thread};
 
 use domesday_connector::{Connector, Surroundings};
 use domesday_connectors::git::{Git, GitConfig};
-use domesday_model::{ObjectKey, UnitRecord};
+use domesday_model::{ListedObject, ObjectKey, UnitRecord};
+use domesday_scheduler::Opened;
 
 const THREADS: usize = 2;
 const ROUNDS: usize = 3;
@@ -120,7 +121,8 @@ fn decode(git: &Git, records: &[UnitRecord]) -> io::Result<u64> {
 }
 
 fn read(git: &Git, record: &UnitRecord, buffer: &mut [u8]) -> io::Result<u64> {
-    let mut opened = git.open(&ObjectKey::new(record.name.clone())).map_err(io::Error::other)?;
+    let object = ListedObject::in_container(&ObjectKey::default(), record);
+    let mut opened = git.open(&object).and_then(Opened::into_bytes).map_err(io::Error::other)?;
     let mut len = 0;
     loop {
         match opened.reader.read(buffer)? {

@@ -5,6 +5,5 @@ pub mod filesystem;
 pub mod git;
 pub mod github;
 pub mod objects;
-mod regular_file;
 pub mod stdin;
 pub mod url;

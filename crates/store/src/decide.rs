@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, HashSet};
 
 use domesday_model::{
-    ClaimId, Command, DatasourceId, EnumerationSessionId, JobConfiguration, JobId, JobStatus, Location,
-    MasterJobId, ObjectKey, ObjectReport, ObjectStatus, Reason, RecordKind, SessionStatus, TaskId,
+    ClaimId, Command, DatasourceId, EnumerationSessionId, JobConfiguration, JobId, JobStatus, ListedObject,
+    Location, MasterJobId, ObjectKey, ObjectReport, ObjectStatus, Reason, RecordKind, SessionStatus, TaskId,
     TaskPayload, TaskType,
 };
 
@@ -357,7 +357,7 @@ pub(crate) enum Failures {
 
 pub(crate) fn failures(
     task_type: TaskType,
-    given_up: Vec<PacketObject>,
+    given_up: Vec<ListedObject>,
     reason: Reason,
     detail: &str,
 ) -> Failures {

@@ -57,7 +57,7 @@ const CONFINED: &[(&str, &[&str])] = &[
     ("anyhow", &["domesday"]),
     ("clap", &["domesday"]),
     ("indicatif", &["domesday"]),
-    ("rusqlite", &["domesday-store", "domesday-connectors"]),
+    ("rusqlite", &["domesday-content", "domesday-store"]),
     ("tokio-postgres", &["domesday-tls", "domesday-store", "domesday-connectors"]),
 ];
 

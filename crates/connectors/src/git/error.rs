@@ -5,8 +5,8 @@ use std::io;
 use std::path::Path;
 
 use domesday_connector::ConnectorError;
+use domesday_content::ObjectError;
 use domesday_model::Reason;
-use domesday_scheduler::ObjectError;
 
 use super::config::KIND;
 use super::id::ObjectId;

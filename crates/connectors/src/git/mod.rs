@@ -36,11 +36,10 @@ use std::io::Cursor;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use domesday_connector::{Connector, ConnectorError, Listing, Request, Surroundings};
-use domesday_model::{ObjectKey, Origin, Reason, ResumePolicy};
-use domesday_scheduler::{DatabaseFile, DatabaseTables, Kin, ObjectError, OpenObject, PathKind};
-
-use crate::databases::sqlite;
+use domesday_connector::{Connector, ConnectorError, Listing, Surroundings};
+use domesday_content::ObjectError;
+use domesday_model::{ListedObject, ObjectKey, Origin, Reason, ResumePolicy};
+use domesday_scheduler::{DeltaReuse, OpenBytes, Opened, PathKind};
 
 pub use config::{GitConfig, KIND};
 pub use error::GitError;
@@ -48,7 +47,7 @@ pub use factory::GitFactory;
 pub use id::ObjectId;
 pub use repository::{Shape, discover};
 use source::Source;
-use store::{Bytes, Decoded, Opened, Scannable};
+use store::{Bytes, Decoded, ObjectData, Scannable};
 pub use worktree::WORKTREE;
 
 /// One repository, with what is scanned of it.
@@ -84,47 +83,27 @@ impl Connector for Git {
         Err(ConnectorError::Container { reason: Reason::Vanished, detail })
     }
 
-    fn path_kind(&self, object: &Request) -> PathKind {
+    fn path_kind(&self, object: &ListedObject) -> PathKind {
         match worktree::path_of(&object.key) {
             Some(path) => PathKind::of(path),
             None => kinds::kind_of(object.metadata.as_deref()),
         }
     }
 
-    fn open(&self, object: &ObjectKey) -> Result<OpenObject, ObjectError> {
-        self.open_akin(object).map(|(opened, _)| opened)
-    }
-
-    fn open_akin(&self, object: &ObjectKey) -> Result<(OpenObject, Option<Kin>), ObjectError> {
+    fn open(&self, object: &ListedObject) -> Result<Opened, ObjectError> {
+        let key = &object.key;
         let failed = |error: ConnectorError| ObjectError::new(error.reason(), error.to_string());
-        if let Some(id) = ObjectId::from_hex(object.as_bytes()) {
-            return Ok(match self.0.open_object(&id).map_err(failed)? {
-                Opened::Held(held) => {
-                    let Scannable { object: Decoded { data, traces, .. }, base, is_base } = *held;
-                    let opened = OpenObject {
-                        reader: Box::new(Cursor::new(Shared(Arc::clone(&data)))),
-                        size: Some(data.len() as u64),
-                        random: Some(data),
-                    };
-                    (opened, Some(Kin { base, own: is_base.then_some(traces) }))
-                }
-                Opened::Stream { size, reader } => {
-                    (OpenObject { reader, random: None, size: Some(size) }, None)
-                }
-            });
+        if let Some(id) = ObjectId::from_hex(key.as_bytes()) {
+            return self.0.open_object(&id).map(opened).map_err(failed);
         }
         let repository = self.0.repository().map_err(failed)?;
-        if let (Some(path), Some(root)) = (worktree::path_of(object), &repository.worktree) {
-            return worktree::open_file(root, path).map(|opened| (opened, None));
+        if let (Some(path), Some(root)) = (worktree::path_of(key), &repository.worktree) {
+            return worktree::open_file(root, path).map(Opened::Bytes);
         }
-        Err(match repository.store.broken_pack(object.as_bytes()) {
+        Err(match repository.store.broken_pack(key.as_bytes()) {
             Some(error) => ObjectError::new(error.reason(), error.to_string()),
-            None => ObjectError::new(Reason::Vanished, format!("`{object}` is no object's id")),
+            None => ObjectError::new(Reason::Vanished, format!("`{key}` is no object's id")),
         })
-    }
-
-    fn open_database(&self, file: &DatabaseFile<'_>) -> Option<Result<DatabaseTables, ObjectError>> {
-        Some(sqlite::open_tables(None, &file.bytes))
     }
 
     fn traces_origins(&self) -> bool {
@@ -150,6 +129,22 @@ impl Connector for Git {
     async fn test(&self) -> Result<usize, ConnectorError> {
         self.0.test().await
     }
+}
+
+/// An object of the database, as the scan core reads it.
+fn opened(data: ObjectData) -> Opened {
+    Opened::Bytes(match data {
+        ObjectData::Held(held) => {
+            let Scannable { object: Decoded { data, hits, .. }, base, is_base } = *held;
+            OpenBytes {
+                reader: Box::new(Cursor::new(Shared(Arc::clone(&data)))),
+                size: Some(data.len() as u64),
+                random: Some(data),
+                delta_reuse: Some(DeltaReuse { base, own: is_base.then_some(hits) }),
+            }
+        }
+        ObjectData::Stream { size, reader } => OpenBytes::stream(reader, Some(size)),
+    })
 }
 
 /// A decoded object, as others may hold it too.

@@ -19,7 +19,7 @@ use super::id::ObjectId;
 use super::listing::blocking;
 use super::remote::{Access, Alive, Authentication, MIRRORS_BYTES, MirrorCache, RemoteUrl, Watch};
 use super::repository::Repository;
-use super::store::Opened;
+use super::store::ObjectData;
 use super::worktree::{Tracked, Worktree};
 
 /// The folder in which mirrors of remote repositories are.
@@ -150,7 +150,7 @@ impl Source {
     }
 
     /// Opens an object. One that a mirror has not was listed elsewhere, from a newer state of the remote.
-    pub fn open_object(&self, id: &ObjectId) -> Result<Opened, ConnectorError> {
+    pub fn open_object(&self, id: &ObjectId) -> Result<ObjectData, ConnectorError> {
         let repository = self.repository()?;
         match (repository.store.open_object(id), &self.remote) {
             (Err(GitError::Missing(_)), Some(remote)) => {

@@ -22,9 +22,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use domesday_connector::{ConnectorError, Listing};
+use domesday_connector::{ConnectorError, Listing, RegularFile};
+use domesday_content::ObjectError;
 use domesday_model::{ObjectKey, Reason, RecordKind, UnitRecord, VersionMarks};
-use domesday_scheduler::{ObjectError, OpenObject};
+use domesday_scheduler::OpenBytes;
 use ring::digest;
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, openat, openat2, statat};
 use rustix::io::Errno;
@@ -36,7 +37,6 @@ use super::id::{HashKind, ObjectId};
 use super::listing::{blocking, cut_short, record};
 use super::repository::Repository;
 use super::staged;
-use crate::regular_file::RegularFile;
 
 /// The container of the working tree.
 pub const WORKTREE: &[u8] = b"worktree";
@@ -99,7 +99,7 @@ impl Worktree {
 }
 
 /// Opens a file of the working tree at `root`.
-pub(super) fn open_file(root: &Path, path: &[u8]) -> Result<OpenObject, ObjectError> {
+pub(super) fn open_file(root: &Path, path: &[u8]) -> Result<OpenBytes, ObjectError> {
     // A fifo put in a file's place must not hang the scan.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
     let opened = open_root(root).and_then(|root| open_below(root.as_fd(), path, flags));

@@ -7,7 +7,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use domesday_scheduler::{Traces, TracesSlot};
+use domesday_scheduler::{HitsSlot, ReusableHits};
 
 use super::bytes::Bytes;
 use crate::git::id::ObjectKind;
@@ -28,13 +28,13 @@ pub(super) type CacheKey = (u32, u64);
 pub(in crate::git) struct Decoded {
     pub kind: ObjectKind,
     pub data: Arc<Bytes>,
-    /// What its scan leaves for those that are made from it.
-    pub traces: TracesSlot,
+    /// What its scan keeps for those that are deltas of it.
+    pub hits: HitsSlot,
 }
 
 impl Decoded {
     pub fn new(kind: ObjectKind, data: Vec<u8>) -> Decoded {
-        Decoded { kind, data: Arc::new(Bytes::new(data)), traces: TracesSlot::default() }
+        Decoded { kind, data: Arc::new(Bytes::new(data)), hits: HitsSlot::default() }
     }
 }
 
@@ -119,7 +119,7 @@ impl Shard {
 }
 
 fn cost(decoded: &Decoded) -> usize {
-    decoded.data.room() + Traces::bytes_max(decoded.data.len()) + ENTRY_OVERHEAD
+    decoded.data.room() + ReusableHits::bytes_max(decoded.data.len()) + ENTRY_OVERHEAD
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Deltas: instructions that make an object from another one.
 
-use domesday_scheduler::Stretch;
+use domesday_scheduler::CopiedRange;
 
 /// A delta's own head: the sizes of what it is applied to and of what it makes. `None` when it is cut short.
 pub(super) fn sizes(delta: &mut &[u8]) -> Option<(u64, u64)> {
@@ -30,17 +30,17 @@ fn size(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// Puts what the instructions make from `base` into `made`, which must be `len` bytes; into `common` what is copied, if
+/// Puts what the instructions make from `base` into `made`, which must be `len` bytes; into `copied` what is copied, if
 /// that is asked for.
 pub(super) fn apply(
     base: &[u8],
     mut instructions: &[u8],
     len: usize,
     made: &mut Vec<u8>,
-    mut common: Option<&mut Vec<Stretch>>,
+    mut copied: Option<&mut Vec<CopiedRange>>,
 ) -> Result<(), &'static str> {
-    if let Some(common) = &mut common {
-        common.reserve(instructions.len() / INSTRUCTION_LEN);
+    if let Some(copied) = &mut copied {
+        copied.reserve(instructions.len() / INSTRUCTION_LEN);
     }
     while let Some((&instruction, rest)) = instructions.split_first() {
         instructions = rest;
@@ -48,8 +48,8 @@ pub(super) fn apply(
             let from = number(&mut instructions, instruction, 4).ok_or(CUT)?;
             let count = number(&mut instructions, instruction >> 4, 3).ok_or(CUT)?;
             let count = if count == 0 { 0x1_0000 } else { count };
-            if let Some(common) = &mut common {
-                add_stretch(common, Stretch { at: made.len(), from, len: count });
+            if let Some(copied) = &mut copied {
+                add_range(copied, CopiedRange { at: made.len(), from, len: count });
             }
             from.checked_add(count)
                 .and_then(|to| base.get(from..to))
@@ -72,13 +72,13 @@ pub(super) fn apply(
     Ok(())
 }
 
-/// Adds a stretch, or makes the last one longer: long copies are made of short ones.
-fn add_stretch(common: &mut Vec<Stretch>, stretch: Stretch) {
-    match common.last_mut() {
-        Some(last) if (last.at + last.len, last.from + last.len) == (stretch.at, stretch.from) => {
-            last.len += stretch.len;
+/// Adds a copied range, or makes the last one longer: long copies are made of short ones.
+fn add_range(copied: &mut Vec<CopiedRange>, range: CopiedRange) {
+    match copied.last_mut() {
+        Some(last) if (last.at + last.len, last.from + last.len) == (range.at, range.from) => {
+            last.len += range.len;
         }
-        _ => common.push(stretch),
+        _ => copied.push(range),
     }
 }
 
@@ -99,19 +99,19 @@ fn number(bytes: &mut &[u8], present: u8, count: u32) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn made(base: &[u8], delta: &[u8], len: usize) -> Result<(Vec<u8>, Vec<Stretch>), &'static str> {
-        let (mut made, mut common) = (Vec::new(), Vec::new());
-        apply(base, delta, len, &mut made, Some(&mut common)).map(|()| (made, common))
+    fn made(base: &[u8], delta: &[u8], len: usize) -> Result<(Vec<u8>, Vec<CopiedRange>), &'static str> {
+        let (mut made, mut copied) = (Vec::new(), Vec::new());
+        apply(base, delta, len, &mut made, Some(&mut copied)).map(|()| (made, copied))
     }
 
     #[test]
     fn copies_and_inserts() {
         // Copy 3 from 1, insert "xy", copy 1 from 0, and the one after that.
         let delta = [0b1001_0001, 1, 3, 2, b'x', b'y', 0b1001_0000, 1, 0b1001_0001, 1, 1];
-        let (made, common) = made(b"abcdef", &delta, 7).unwrap();
+        let (made, copied) = made(b"abcdef", &delta, 7).unwrap();
         assert_eq!(made, b"bcdxyab");
-        let stretch = |at, from, len| Stretch { at, from, len };
-        assert_eq!(common, [stretch(0, 1, 3), stretch(5, 0, 2)]);
+        let range = |at, from, len| CopiedRange { at, from, len };
+        assert_eq!(copied, [range(0, 1, 3), range(5, 0, 2)]);
     }
 
     #[test]

@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use domesday_model::Reason;
-use domesday_scheduler::{Stretch, TracesSlot};
+use domesday_scheduler::{CopiedRange, DeltaBase};
 
 pub(super) use bytes::Bytes;
 use cache::BaseCache;
@@ -77,17 +77,17 @@ pub(super) enum Place {
 }
 
 /// An object's bytes.
-pub(super) enum Opened {
+pub(super) enum ObjectData {
     Held(Box<Scannable>),
     Stream { size: u64, reader: Box<dyn Read + Send> },
 }
 
-/// An object in memory, and what a scan of it may gain from others and leave for others.
+/// An object in memory, with what its scan may reuse and keep.
 pub(super) struct Scannable {
     pub object: Decoded,
-    /// What was left by the scan of the object that this one was made from, and the bytes they have in common.
-    pub base: Option<(TracesSlot, Vec<Stretch>)>,
-    /// Whether others may be made from it.
+    /// The object that this one is a delta of, if that was scanned.
+    pub base: Option<DeltaBase>,
+    /// Whether others may be deltas of it.
     pub is_base: bool,
 }
 
@@ -236,25 +236,25 @@ impl ObjectStore {
 
     /// An object for reading from first to last. A large one is inflated as it is read, unless it is a
     /// delta.
-    pub fn open_object(&self, id: &ObjectId) -> Result<Opened, GitError> {
+    pub fn open_object(&self, id: &ObjectId) -> Result<ObjectData, GitError> {
         match self.find(id)? {
             Place::Packed(pack, offset) => {
                 let head = inflater(|inflater| pack.begin(inflater, offset))?;
                 if matches!(head.content, Content::Whole(_)) && head.size > STREAM_MIN {
                     let start = offset + head.len as u64;
                     let reader = InflateReader::new(Arc::clone(&pack.file), start, Some(head.size));
-                    return Ok(Opened::Stream { size: head.size, reader: Box::new(reader) });
+                    return Ok(ObjectData::Stream { size: head.size, reader: Box::new(reader) });
                 }
                 let (is_base, mut base) = (pack.may_be_base(offset), None);
                 let object = self.decode(&pack, offset, is_base, Some(&mut base))?;
-                Ok(Opened::Held(Box::new(Scannable { object, base, is_base })))
+                Ok(ObjectData::Held(Box::new(Scannable { object, base, is_base })))
             }
             Place::Loose(path) => {
                 let loose = loose::open(path)?;
                 if loose.size > STREAM_MIN {
-                    return Ok(Opened::Stream { size: loose.size, reader: Box::new(loose.content) });
+                    return Ok(ObjectData::Stream { size: loose.size, reader: Box::new(loose.content) });
                 }
-                read_loose(loose).map(|object| Opened::Held(Scannable::alone(object)))
+                read_loose(loose).map(|object| ObjectData::Held(Scannable::alone(object)))
             }
         }
     }
@@ -289,13 +289,13 @@ impl ObjectStore {
     }
 
     /// Decodes an object, and with it those it is made from; these stay in the cache, and the object itself if it is
-    /// needed again. Into `common` goes what it has in common with the one it is made from, if that was scanned.
+    /// needed again. Into `scanned_base` goes the one it is a delta of, if that was scanned.
     fn decode(
         &self,
         pack: &Arc<Pack>,
         offset: u64,
         stays: bool,
-        mut common: Option<&mut Option<(TracesSlot, Vec<Stretch>)>>,
+        mut scanned_base: Option<&mut Option<DeltaBase>>,
     ) -> Result<Decoded, GitError> {
         let mut chain: Vec<(Arc<Pack>, u64)> = Vec::new();
         let (mut pack, mut offset) = (Arc::clone(pack), offset);
@@ -338,11 +338,11 @@ impl ObjectStore {
                 return Err(GitError::TooLarge { what, size: bytes, max: CHAIN_BYTES_MAX });
             }
             let stays = stays || !chain.is_empty();
-            let is_last = chain.is_empty() && made.traces.get().is_some();
-            let mut stretches = common.as_ref().filter(|_| is_last).map(|_| Vec::new());
-            let data = apply(&pack, offset, &made.data, stays, stretches.as_mut())?;
-            if let (Some(common), Some(stretches)) = (&mut common, stretches) {
-                **common = Some((Arc::clone(&made.traces), stretches));
+            let is_last = chain.is_empty() && made.hits.get().is_some();
+            let mut copied = scanned_base.as_ref().filter(|_| is_last).map(|_| Vec::new());
+            let data = apply(&pack, offset, &made.data, stays, copied.as_mut())?;
+            if let (Some(base), Some(copied)) = (&mut scanned_base, copied) {
+                **base = Some(DeltaBase { hits: Arc::clone(&made.hits), copied });
             }
             made = Decoded::new(made.kind, data);
             if stays {
@@ -374,13 +374,13 @@ enum Base {
     Loose(PathBuf),
 }
 
-/// The object at `offset`, which is a delta of `base`, and into `common` what both have.
+/// The object at `offset`, which is a delta of `base`, and into `copied` the bytes that it has from there.
 fn apply(
     pack: &Pack,
     offset: u64,
     base: &[u8],
     stays: bool,
-    common: Option<&mut Vec<Stretch>>,
+    copied: Option<&mut Vec<CopiedRange>>,
 ) -> Result<Vec<u8>, GitError> {
     inflater(|inflater| {
         let head = pack.begin(inflater, offset)?;
@@ -395,7 +395,7 @@ fn apply(
         }
         let len = pack.held_size(offset, size)?;
         let mut made = bytes::buffer(len, stays);
-        delta::apply(base, rest, len, &mut made, common).map_err(damaged)?;
+        delta::apply(base, rest, len, &mut made, copied).map_err(damaged)?;
         if instructions.capacity() <= INSTRUCTIONS_KEPT_MAX {
             inflater.instructions = instructions;
         }

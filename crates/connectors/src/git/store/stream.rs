@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 use std::sync::Arc;
 
-use domesday_scheduler::ObjectError;
+use domesday_content::ObjectError;
 use flate2::{Decompress, FlushDecompress, Status};
 
 use super::file::StoreFile;

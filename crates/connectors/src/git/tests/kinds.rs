@@ -7,9 +7,8 @@ async fn kinds(config: &GitConfig) -> BTreeMap<String, PathKind> {
     let connector = connector(config);
     let records = list_container(connector.as_ref(), "").await.unwrap();
     let kind = |record: UnitRecord| {
-        let UnitRecord { name, size, marks, metadata, .. } = record;
-        let request = Request { key: ObjectKey(name), size, marks, metadata };
-        (request.key.to_string(), connector.path_kind(&request))
+        let object = ListedObject::in_container(&ObjectKey::default(), &record);
+        (object.key.to_string(), connector.path_kind(&object))
     };
     records.into_iter().map(kind).collect()
 }

@@ -1,7 +1,7 @@
 //! The connector on repositories that git itself made, judged by what git says about them.
 
-mod akin;
 mod conformance;
+mod delta_reuse;
 mod hostile;
 mod http;
 mod kinds;
@@ -17,9 +17,10 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use domesday_connector::conformance::open;
 use domesday_connector::{Connector, ConnectorError, ConnectorFactory, Surroundings};
+use domesday_content::ObjectError;
 use domesday_model::{ObjectKey, Reason, RecordKind, UnitRecord};
-use domesday_scheduler::ObjectError;
 use tempfile::TempDir;
 
 use super::*;
@@ -150,7 +151,7 @@ async fn ids(config: &GitConfig) -> Vec<String> {
 }
 
 fn read(connector: &dyn Connector, key: &str) -> Result<Vec<u8>, ObjectError> {
-    let mut opened = connector.open(&ObjectKey::new(key))?;
+    let mut opened = open(connector, &ObjectKey::new(key))?;
     let mut bytes = Vec::new();
     opened.reader.read_to_end(&mut bytes)?;
     assert_eq!(opened.size, Some(bytes.len() as u64));

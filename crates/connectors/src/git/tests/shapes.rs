@@ -314,7 +314,7 @@ async fn what_is_larger_than_anything_held_is_streamed() {
     let id = repo.id("HEAD:large");
     for _ in 0..2 {
         let connector = connector(&repo.config());
-        let mut opened = connector.open(&ObjectKey::new(id.as_bytes())).unwrap();
+        let mut opened = open(connector.as_ref(), &ObjectKey::new(id.as_bytes())).unwrap();
         assert!(opened.random.is_none() && opened.size == Some(LEN));
         let mut expected = fs::File::open(&path).unwrap();
         let (mut one, mut other) = (vec![0; 1 << 20], vec![0; 1 << 20]);
@@ -343,7 +343,7 @@ async fn large_blobs_are_streamed() {
     let id = repo.id("HEAD:large");
     for _ in 0..2 {
         let connector = connector(&repo.config());
-        assert!(connector.open(&ObjectKey::new(id.as_bytes())).unwrap().random.is_none());
+        assert!(open(connector.as_ref(), &ObjectKey::new(id.as_bytes())).unwrap().random.is_none());
         assert_eq!(read(connector.as_ref(), &id).unwrap(), large);
         repo.git(&["repack", "-adq"]);
     }

@@ -11,6 +11,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use domesday_connector::conformance::open;
 use domesday_connector::{Connector, ConnectorError, ConnectorFactory, Surroundings};
 use domesday_model::{ObjectKey, RecordKind, TargetDraft, UnitRecord};
 use domesday_testkit::http::{Request, Response, Server};

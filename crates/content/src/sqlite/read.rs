@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
 
-use domesday_scheduler::RowBatch;
+use domesday_model::RowBatch;
 use rusqlite::limits::Limit;
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{MAIN_DB, Row, params_from_iter};
@@ -27,15 +27,26 @@ const PLAIN_MAX: f64 = 1e17;
 
 /// Which rows, in the order of the key.
 #[derive(Clone, Default)]
-pub(crate) struct Span {
-    pub after: Option<Vec<Value>>,
+pub struct Span {
+    pub(super) after: Option<Vec<Value>>,
     /// The last one.
-    pub to: Option<Vec<Value>>,
-    pub limit: Option<u64>,
-    pub offset: u64,
+    pub(super) to: Option<Vec<Value>>,
+    pub(super) limit: Option<u64>,
+    pub(super) offset: u64,
 }
 
 impl Span {
+    /// The first rows, at most so many.
+    pub fn first(rows: u64) -> Span {
+        Span { limit: Some(rows), ..Span::default() }
+    }
+
+    /// Those after one key up to and with another, both as [`Database::boundary`] gives them.
+    pub fn between(after: Option<&[String]>, to: Option<&[String]>) -> Result<Span, SqliteError> {
+        let decoded = |key: Option<&[String]>| key.map(key::decode).transpose();
+        Ok(Span { after: decoded(after)?, to: decoded(to)?, ..Span::default() })
+    }
+
     /// What follows the table's name, and its parameters.
     fn write(&self, layout: &Layout) -> (String, Vec<Value>) {
         let (keys, mut values) = (layout.key_expressions().join(", "), Vec::new());
@@ -60,7 +71,7 @@ impl Span {
 }
 
 /// One row as it is read.
-pub(crate) struct Cells<'a> {
+pub struct Cells<'a> {
     row: &'a Row<'a>,
     database: &'a Database,
     layout: &'a Layout,
@@ -99,8 +110,20 @@ impl Database {
         Ok(())
     }
 
-    /// The key of the row that is so many rows after `after`.
+    /// The key, as text, of the row that is so many rows after `after`.
     pub fn boundary(
+        &self,
+        layout: &Layout,
+        after: Option<&[String]>,
+        rows: u64,
+    ) -> Result<Option<Vec<String>>, SqliteError> {
+        let after = after.map(key::decode).transpose()?;
+        let found = self.boundary_values(layout, after, rows)?;
+        Ok(found.as_deref().map(key::encode))
+    }
+
+    /// The same with the values of the keys.
+    pub(super) fn boundary_values(
         &self,
         layout: &Layout,
         after: Option<Vec<Value>>,
@@ -126,7 +149,7 @@ impl Database {
     }
 
     /// The first and the last row number, of all or of those within bounds.
-    pub fn rowids(
+    pub(super) fn rowids(
         &self,
         layout: &Layout,
         within: Option<(i64, i64)>,
@@ -152,7 +175,7 @@ impl Database {
 }
 
 /// A table of a damaged file whose pages point at one another.
-pub(crate) fn too_many(layout: &Layout) -> SqliteError {
+pub fn too_many(layout: &Layout) -> SqliteError {
     SqliteError::Damaged(format!("`{}` has more rows than the file has room for", layout.name))
 }
 
@@ -232,7 +255,7 @@ impl Cells<'_> {
     }
 
     /// The values of the key's columns.
-    pub fn key(&self) -> Result<Vec<Value>, SqliteError> {
+    pub(super) fn key(&self) -> Result<Vec<Value>, SqliteError> {
         let value = |&index: &u32| {
             let value = self.row.get_ref(index as usize).map_err(|error| self.database.error(error))?;
             let is_long = matches!(value, ValueRef::Text(bytes) | ValueRef::Blob(bytes) if bytes.len() > self.value_max);

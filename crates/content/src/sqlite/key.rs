@@ -5,11 +5,10 @@ use std::fmt::Write;
 
 use rusqlite::types::Value;
 
-use super::super::dialect::RowKey;
 use super::error::SqliteError;
 
 /// The text of a key's values.
-pub(crate) fn encode(key: &[Value]) -> RowKey {
+pub(super) fn encode(key: &[Value]) -> Vec<String> {
     let text = |value: &Value| match value {
         Value::Null => "n".to_owned(),
         Value::Integer(number) => format!("i{number}"),
@@ -26,7 +25,7 @@ pub(crate) fn encode(key: &[Value]) -> RowKey {
 }
 
 /// The reverse of [`encode`].
-pub(crate) fn decode(key: &RowKey) -> Result<Vec<Value>, SqliteError> {
+pub(super) fn decode(key: &[String]) -> Result<Vec<Value>, SqliteError> {
     let value = |text: &String| {
         let rest = text.get(1..)?;
         Some(match text.as_bytes().first()? {
@@ -48,7 +47,7 @@ pub(crate) fn decode(key: &RowKey) -> Result<Vec<Value>, SqliteError> {
 }
 
 /// A key whose text is in no encoding that could be asked for.
-pub(crate) fn no_text() -> SqliteError {
+pub(super) fn no_text() -> SqliteError {
     SqliteError::Refused("the key of a row is no text".into())
 }
 
@@ -68,7 +67,7 @@ mod tests {
         ];
         assert_eq!(decode(&encode(&key)).unwrap(), key);
         for wrong in ["", "x1", "i", "rzz", "b0g", "bé", "é"] {
-            assert!(decode(&vec![wrong.to_owned()]).is_err(), "{wrong}");
+            assert!(decode(&[wrong.to_owned()]).is_err(), "{wrong}");
         }
     }
 }

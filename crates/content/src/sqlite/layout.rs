@@ -33,7 +33,7 @@ const HOLDING_STEPS: &[&str] = &["TEMP B-TREE", "VIRTUAL TABLE", "AUTOMATIC"];
 const VALUE_LEN_TYPICAL: u64 = 16;
 
 /// An entry of the schema that has rows.
-pub(crate) struct Entry {
+pub struct Entry {
     pub name: String,
     pub is_view: bool,
     pub is_virtual: bool,
@@ -46,17 +46,17 @@ impl Entry {
 }
 
 /// A table or view, as it is read.
-pub(crate) struct Layout {
+pub struct Layout {
     pub name: String,
     pub shape: TableShape,
-    pub key: Key,
+    pub(super) key: Key,
     /// Columns whose values are computed when they are read.
-    pub generated: Vec<bool>,
+    pub(super) generated: Vec<bool>,
 }
 
 /// What the rows of a table are ordered and found by.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Key {
+pub(super) enum Key {
     /// The row number, by this name.
     Rowid(&'static str),
     /// The columns of the shape's primary key.
@@ -67,7 +67,7 @@ pub(crate) enum Key {
 
 impl Layout {
     /// Written as SQL, in the order of the key.
-    pub fn key_expressions(&self) -> Vec<String> {
+    pub(super) fn key_expressions(&self) -> Vec<String> {
         match &self.key {
             Key::Rowid(name) => vec![format!("t.{name}")],
             Key::Columns => {
@@ -90,12 +90,12 @@ impl Layout {
 }
 
 /// A name in SQL, whatever it is.
-pub(crate) fn quoted(name: &str) -> String {
+pub(super) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 /// A column of the table that is read, never taken for a text.
-pub(crate) fn column(name: &str) -> String {
+pub(super) fn column(name: &str) -> String {
     format!("t.{}", quoted(name))
 }
 

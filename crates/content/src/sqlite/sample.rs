@@ -118,7 +118,7 @@ impl Database {
             let skip = if room == 0 { 0 } else { mixed(seed, number) % (room + 1) };
             let leave_out = skipped_before + skip;
             if leave_out > 0 {
-                match self.boundary(layout, after.take(), leave_out)? {
+                match self.boundary_values(layout, after.take(), leave_out)? {
                     Some(key) => after = Some(key),
                     None => break,
                 }

@@ -1,21 +1,21 @@
-//! Databases that a scan of files, archives or buckets meets: the tables in them, one after another and whole.
+//! The tables of a database that lies in an object, one after another and whole.
 //!
 //! Where the file lies on this machine it is read there; anything else is read into memory first. Views are left
 //! out, because what is in them is in the tables, and would be found twice.
 
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use domesday_content::{Input, ReadAt};
-use domesday_model::{Location, NestedStep, ObjectKey, Reason};
-use domesday_scheduler::{DatabaseTables, NestedTable, ObjectError, OpenTable, RowBatch, RowReader};
+use domesday_model::{NestedStep, Reason, RowBatch};
 use rusqlite::types::Value;
 
 use super::database::Database;
 use super::error::SqliteError;
 use super::layout::{Entry, Key, Layout};
 use super::read::{Span, too_many};
+use crate::error::ObjectError;
+use crate::input::{Input, ReadAt};
+use crate::table::{NestedTable, OpenTable, RowReader, Tables};
 
 /// Bytes of a database that is read into memory.
 const MEMORY_MAX: u64 = 64 << 20;
@@ -24,19 +24,16 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Tables whose names are asked for at once.
 const ENTRIES_AT_ONCE: usize = 1_000;
 
-/// The tables of a database file: the one at `path`, if there is one here that is just these bytes, or else the
+/// The tables of a database: of the file where it lies, if the bytes are those of a file of this machine, else of the
 /// bytes.
-pub(crate) fn open_tables(
-    path: Option<&Path>,
-    bytes: &Arc<dyn ReadAt>,
-) -> Result<DatabaseTables, ObjectError> {
+pub fn open_tables(bytes: &Arc<dyn ReadAt>) -> Result<Tables, ObjectError> {
     // What cannot be opened where it lies, because its path is too long or somebody moved it, is still its bytes.
-    let local = path.and_then(|path| Database::open(path, PATIENCE).ok());
+    let local = bytes.local_path().and_then(|path| Database::open(&path, PATIENCE).ok());
     let database = match local {
         Some(database) => database,
         None => in_memory(bytes)?,
     };
-    Ok(Box::new(Tables {
+    Ok(Box::new(Walk {
         entries: database.entries(None, ENTRIES_AT_ONCE)?.into_iter(),
         database: Arc::new(Mutex::new(database)),
         last: None,
@@ -54,7 +51,7 @@ fn in_memory(bytes: &Arc<dyn ReadAt>) -> Result<Database, ObjectError> {
     Ok(Database::read(Input::Seekable(Arc::clone(bytes)).into_read(), size, PATIENCE)?)
 }
 
-struct Tables {
+struct Walk {
     database: Arc<Mutex<Database>>,
     entries: std::vec::IntoIter<Entry>,
     /// The last name that was asked for.
@@ -62,7 +59,7 @@ struct Tables {
     ordinal: u32,
 }
 
-impl Iterator for Tables {
+impl Iterator for Walk {
     type Item = NestedTable;
 
     fn next(&mut self) -> Option<NestedTable> {
@@ -85,7 +82,7 @@ impl Iterator for Tables {
     }
 }
 
-impl Tables {
+impl Walk {
     fn more(&self) -> Result<Vec<Entry>, SqliteError> {
         let Some(last) = &self.last else { return Ok(Vec::new()) };
         let database = self.database.lock().unwrap_or_else(PoisonError::into_inner);
@@ -95,8 +92,6 @@ impl Tables {
     fn open(&self, entry: &Entry) -> Result<OpenTable, SqliteError> {
         let layout = self.database.lock().unwrap_or_else(PoisonError::into_inner).layout(entry)?;
         Ok(OpenTable {
-            // Where the database is, the scan core knows.
-            table: Arc::new(Location { key: ObjectKey::default(), nested: Vec::new() }),
             shape: Arc::new(layout.shape.clone()),
             is_sample: false,
             rows: Box::new(TableRows {

@@ -1,4 +1,4 @@
-//! Rows in memory, by column.
+//! Rows of a table on their way from where they are read to where they are matched, by column.
 //!
 //! Each value stands in its column's buffer between a space and a line's end, as it does behind the column's name when
 //! it is scanned: so one pass over the buffer finds the triggers of all of them, and none that spans two.
@@ -68,7 +68,7 @@ impl ColumnValues {
     }
 
     /// The row whose value, or what stands around it, is at `place` of the buffer.
-    pub(crate) fn row_at(&self, place: usize) -> usize {
+    pub fn row_at(&self, place: usize) -> usize {
         self.cells.partition_point(|(end, _)| *end as usize <= place)
     }
 

@@ -74,11 +74,11 @@ const PRAGMAS: &str = "PRAGMA query_only = ON; PRAGMA cell_size_check = ON; PRAG
 const PATH_BYTES: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.');
 
 /// An open file, for one reader at a time.
-pub(crate) struct Database {
-    pub connection: Connection,
-    pub watch: Arc<Watch>,
+pub struct Database {
+    pub(super) connection: Connection,
+    pub(super) watch: Arc<Watch>,
     /// The size of the file.
-    pub bytes: u64,
+    pub(super) bytes: u64,
 }
 
 impl Database {
@@ -101,7 +101,11 @@ impl Database {
     }
 
     /// A database that is somewhere else, in memory.
-    pub fn read(mut reader: impl Read, bytes: u64, patience: Duration) -> Result<Database, SqliteError> {
+    pub(super) fn read(
+        mut reader: impl Read,
+        bytes: u64,
+        patience: Duration,
+    ) -> Result<Database, SqliteError> {
         let mut header = [0; HEADER_LEN];
         reader.read_exact(&mut header).map_err(|_| SqliteError::NotADatabase)?;
         // There is no log in memory: a database that had one says that it has none.
@@ -133,7 +137,7 @@ impl Database {
     }
 
     /// What went wrong, also when it was the watch.
-    pub fn error(&self, error: rusqlite::Error) -> SqliteError {
+    pub(super) fn error(&self, error: rusqlite::Error) -> SqliteError {
         match error.sqlite_error_code() {
             Some(ErrorCode::OperationInterrupted) => SqliteError::Stopped(self.watch.why()),
             _ => error.into(),
@@ -143,7 +147,7 @@ impl Database {
 
 /// Ends statements that do not get on.
 #[derive(Default)]
-pub(crate) struct Watch {
+pub(super) struct Watch {
     /// Rises with every row.
     steps: AtomicU64,
     /// Looks that are left before a statement has done enough; none are counted when it is zero.
@@ -190,7 +194,7 @@ impl Watch {
 }
 
 /// The file beside a database that holds changes which are not in it yet: they are not read.
-pub(crate) fn unread_log(path: &Path) -> Option<String> {
+pub fn unread_log(path: &Path) -> Option<String> {
     let beside = |suffix: &str| {
         let mut name = path.as_os_str().to_owned();
         name.push(suffix);

@@ -2,15 +2,16 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use domesday_content::ReadAt;
+use domesday_content::{ObjectError, ReadAt};
 use domesday_model::Reason;
-use domesday_scheduler::{ObjectError, OpenObject};
+use domesday_scheduler::OpenBytes;
 
 /// What was opened as a file. Its size is told only if it is one: something else may have been put in its place since
 /// it was listed.
-pub(crate) struct RegularFile(File);
+pub struct RegularFile(File);
 
 impl RegularFile {
     pub fn new(file: File) -> RegularFile {
@@ -18,22 +19,26 @@ impl RegularFile {
     }
 
     /// With the size that it has now.
-    pub fn open(self) -> Result<OpenObject, ObjectError> {
+    pub fn open(self) -> Result<OpenBytes, ObjectError> {
         let size = self.size()?;
         Ok(self.open_listed(size))
     }
 
     /// With the size that was listed, without asking whether it still has that and is a file: whoever reads it sees
     /// that, or asks for its size.
-    pub fn open_listed(self, size: u64) -> OpenObject {
+    pub fn open_listed(self, size: u64) -> OpenBytes {
         let file = Arc::new(self);
-        OpenObject { reader: Box::new(Reader(Arc::clone(&file))), random: Some(file), size: Some(size) }
+        OpenBytes::seekable(Box::new(Reader(Arc::clone(&file))), file, Some(size))
     }
 }
 
 impl ReadAt for RegularFile {
     fn is_near(&self) -> bool {
         self.0.is_near()
+    }
+
+    fn local_path(&self) -> Option<PathBuf> {
+        self.0.local_path()
     }
 
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {

@@ -1,33 +1,37 @@
-//! Database files: an object whose content is tables.
+//! Objects of several tables, such as an embedded database.
 //!
-//! The source opens one as its tables, which come one after another over one connection; so they are read one after
-//! another, a batch of rows at a time, under the permit of the file. A file that the source cannot open so is
-//! scanned as the bytes it is.
+//! The tables come one after another over one connection; so they are read one after another, a batch of rows at a time,
+//! under the permit of the object. A database that cannot be opened is scanned as the bytes it is.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use domesday_content::{Budget, Input, ReadAt};
+use domesday_content::{Budget, Input, NestedTable, ReadAt, Tables, open_tables};
 
 use crate::executor::WorkerCtx;
 use crate::fetch::{Fetch, Pace};
 use crate::object::{ObjectCtx, ObjectRef};
 use crate::rows::TableStream;
-use crate::table::{DatabaseFile, DatabaseTables, NestedTable, OpenTable};
 use crate::task::Task;
 
-/// A database file that is being read.
-pub struct DatabaseWalk {
-    tables: DatabaseTables,
+/// An object of several tables that is being read.
+pub struct TablesWalk {
+    tables: Tables,
     /// The table being read.
     current: Option<(ObjectRef, Box<TableStream>)>,
-    /// Tables met: the place of a flaw in the database itself.
+    /// Tables met: the place of a flaw in the object itself.
     met: u64,
     budget: Arc<Budget>,
     /// Containers around a table.
     depth: u32,
-    /// Held as long as the source may have a copy of it, so that the budget knows.
-    _bytes: Arc<dyn ReadAt>,
+    /// The embedded database, held as long as there may be a copy of it, so that the budget knows.
+    _bytes: Option<Arc<dyn ReadAt>>,
+}
+
+impl TablesWalk {
+    pub(crate) fn new(tables: Tables, budget: Arc<Budget>, depth: u32) -> TablesWalk {
+        TablesWalk { tables, current: None, met: 0, budget, depth, _bytes: None }
+    }
 }
 
 impl WorkerCtx {
@@ -40,26 +44,22 @@ impl WorkerCtx {
         (budget, depth): (Arc<Budget>, u32),
         pace: Pace,
     ) {
-        let object = if chain.is_empty() { obj.descriptor() } else { None };
-        let file = DatabaseFile { object, bytes: Arc::clone(&bytes) };
-        match self.timed(|| obj.packet().source.open_database(file)) {
-            Some(Ok(tables)) => {
-                let depth = depth + chain.len() as u32 + 1;
-                let walk = DatabaseWalk { tables, current: None, met: 0, budget, depth, _bytes: bytes };
+        match self.timed(|| open_tables(&bytes)) {
+            Ok(tables) => {
+                let walk = TablesWalk::new(tables, budget, depth + chain.len() as u32 + 1);
+                let walk = TablesWalk { _bytes: Some(bytes), ..walk };
                 self.fetch_tables(obj, Box::new(walk), pace);
             }
-            refused => {
-                if let Some(Err(error)) = refused {
-                    obj.flaw(0, error);
-                }
+            Err(error) => {
+                obj.flaw(0, error);
                 let size = bytes.size().ok();
                 self.fetch_unpacked(obj, Input::Seekable(bytes).into_read(), size, chain, pace);
             }
         }
     }
 
-    /// Reads a database from its next batch of rows on.
-    pub(crate) fn fetch_tables(&mut self, obj: &ObjectRef, mut walk: Box<DatabaseWalk>, pace: Pace) {
+    /// Reads tables from the next batch of rows on.
+    pub(crate) fn fetch_tables(&mut self, obj: &ObjectRef, mut walk: Box<TablesWalk>, pace: Pace) {
         while !obj.packet().is_cancelled() && self.step_tables(obj, &mut walk) {
             if pace == Pace::Spawn {
                 return self.spawn(Task::FetchSync { obj: Arc::clone(obj), fetch: Fetch::Tables(walk) });
@@ -68,9 +68,9 @@ impl WorkerCtx {
     }
 
     /// Reads a batch of rows, or opens the next table; says whether there may be more.
-    fn step_tables(&mut self, obj: &ObjectRef, walk: &mut DatabaseWalk) -> bool {
+    fn step_tables(&mut self, obj: &ObjectRef, walk: &mut TablesWalk) -> bool {
         if let Some((table, stream)) = walk.current.take() {
-            // A table that panics fails alone: its database goes on with the next one.
+            // A table that panics fails alone: the next one is read all the same.
             match catch_unwind(AssertUnwindSafe(|| self.fetch_batch(&table, stream))) {
                 Ok(rest) => walk.current = rest.map(|stream| (table, stream)),
                 Err(panic) => self.blame(&table, &*panic),
@@ -89,8 +89,7 @@ impl WorkerCtx {
         let table = ObjectCtx::nested(obj, step, Arc::clone(&walk.budget), walk.depth, None);
         match opened {
             Ok(opened) => {
-                let opened = OpenTable { table: Arc::clone(table.location()), ..opened };
-                let stream = Box::new(TableStream::new(&table, opened));
+                let stream = Box::new(TableStream::new(&table, Arc::clone(table.location()), opened));
                 walk.current = Some((table, stream));
             }
             Err(error) => table.flaw(0, error),

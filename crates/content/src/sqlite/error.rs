@@ -1,13 +1,13 @@
 //! What can go wrong with an SQLite file. A file may be damaged, or made to do damage: nothing it holds ends
 //! more than the reading of itself.
 
-use domesday_connector::ConnectorError;
 use domesday_model::Reason;
-use domesday_scheduler::ObjectError;
 use rusqlite::ErrorCode;
 
+use crate::error::ObjectError;
+
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum SqliteError {
+pub enum SqliteError {
     #[error("not an SQLite database, or an encrypted one")]
     NotADatabase,
     /// SQLite's own words, which name tables and columns, and no values.
@@ -55,11 +55,5 @@ impl From<rusqlite::Error> for SqliteError {
 impl From<SqliteError> for ObjectError {
     fn from(error: SqliteError) -> ObjectError {
         ObjectError::new(error.reason(), error.to_string())
-    }
-}
-
-impl From<SqliteError> for ConnectorError {
-    fn from(error: SqliteError) -> ConnectorError {
-        ConnectorError::Container { reason: error.reason(), detail: error.to_string() }
     }
 }
