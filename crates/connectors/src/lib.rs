@@ -2,7 +2,6 @@
 
 pub mod databases;
 pub mod filesystem;
-pub mod git;
 pub mod github;
 pub mod objects;
 pub mod stdin;

@@ -20,6 +20,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "domesday-connectors",
         &["domesday-model", "domesday-content", "domesday-scheduler", "domesday-tls", "domesday-connector"],
     ),
+    ("domesday-git", &["domesday-model", "domesday-content", "domesday-scheduler", "domesday-connector"]),
     (
         "domesday-control",
         &[
@@ -42,6 +43,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "domesday-store",
             "domesday-connector",
             "domesday-connectors",
+            "domesday-git",
             "domesday-control",
         ],
     ),

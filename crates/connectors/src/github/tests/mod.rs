@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::*;
-use crate::git::GitFactory;
+use domesday_git::GitFactory;
 
 /// How git sends the token `tok-1`: `x-access-token:tok-1` in base64.
 const TOKEN_OF_GIT: &str = "Basic eC1hY2Nlc3MtdG9rZW46dG9rLTE=";

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use flate2::{Decompress, FlushDecompress, Status};
 
 use super::file::StoreFile;
-use crate::git::error::GitError;
+use crate::error::GitError;
 
 /// Bytes read first: most objects are smaller.
 const FIRST_READ: usize = 4 << 10;
@@ -28,7 +28,7 @@ pub(super) fn inflater<T>(with: impl FnOnce(&mut Inflater) -> T) -> T {
     INFLATER.with_borrow_mut(with)
 }
 
-pub(in crate::git) struct Inflater {
+pub(crate) struct Inflater {
     state: Decompress,
     input: Box<[u8]>,
     /// What the beginning of the input buffer holds.

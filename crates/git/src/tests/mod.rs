@@ -24,6 +24,7 @@ use domesday_model::{ObjectKey, Reason, RecordKind, UnitRecord};
 use tempfile::TempDir;
 
 use super::*;
+use crate::error::GitError;
 
 /// Entries asked for at once: few, so that listings have several batches.
 const BATCH: usize = 7;

@@ -17,7 +17,7 @@ use domesday_connector::credentials::{Credential, Method, Secret};
 use domesday_connector::{ConnectorError, Surroundings};
 
 use super::RemoteUrl;
-use crate::git::error::GitError;
+use crate::error::GitError;
 
 /// The user beside a token, as GitHub wants it; other hosts take any.
 const TOKEN_USER: &str = "x-access-token";

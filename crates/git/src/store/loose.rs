@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use super::file::StoreFile;
 use super::stream::InflateReader;
-use crate::git::error::GitError;
-use crate::git::id::{HashKind, ObjectId, ObjectKind};
+use crate::error::GitError;
+use crate::id::{HashKind, ObjectId, ObjectKind};
 
 /// Bytes of a loose object's head, at most: a kind's name, a size, and the byte that ends it.
 const HEAD_MAX: usize = 32;
@@ -51,7 +51,7 @@ fn parse_head(head: &[u8]) -> Option<(ObjectKind, u64)> {
 }
 
 /// The loose objects of one of the 256 folders, in order of their ids. A folder that is not there is empty.
-pub(in crate::git) fn list(objects: &Path, first: u8, hash: HashKind) -> Result<Vec<ObjectId>, GitError> {
+pub(crate) fn list(objects: &Path, first: u8, hash: HashKind) -> Result<Vec<ObjectId>, GitError> {
     let folder = objects.join(format!("{first:02x}"));
     let entries = match fs::read_dir(&folder) {
         Ok(entries) => entries,

@@ -41,14 +41,11 @@ use domesday_content::ObjectError;
 use domesday_model::{ListedObject, ObjectKey, Origin, Reason, ResumePolicy};
 use domesday_scheduler::{DeltaReuse, OpenBytes, Opened, PathKind};
 
-pub use config::{GitConfig, KIND};
-pub use error::GitError;
+pub use config::GitConfig;
 pub use factory::GitFactory;
-pub use id::ObjectId;
-pub use repository::{Shape, discover};
+use id::ObjectId;
 use source::Source;
 use store::{Bytes, Decoded, ObjectData, Scannable};
-pub use worktree::WORKTREE;
 
 /// One repository, with what is scanned of it.
 pub struct Git(Arc<Source>);

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::http::{Answer, Request, Server};
 use super::*;
-use crate::git::remote::{Access, Alive, Authentication, MIRRORS_BYTES, Mirror, MirrorCache, RemoteUrl};
+use crate::remote::{Access, Alive, Authentication, MIRRORS_BYTES, Mirror, MirrorCache, RemoteUrl};
 
 /// Secrets that are nowhere else.
 const TOKEN: &str = "tok-5f2a9c";

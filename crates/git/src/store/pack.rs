@@ -9,13 +9,13 @@ use super::delta;
 use super::file::StoreFile;
 use super::index::PackIndex;
 use super::inflate::{Inflater, inflater};
-use crate::git::error::GitError;
-use crate::git::id::{HashKind, ObjectId, ObjectKind};
+use crate::error::GitError;
+use crate::id::{HashKind, ObjectId, ObjectKind};
 
 const HEADER_LEN: u64 = 12;
 /// Bytes of an entry from which its head and, for a delta, the size of what it makes can always be told:
 /// the head, and the tables that precede the first byte of a deflated stream.
-pub(in crate::git) const LOOK_LEN: usize = 1 << 10;
+pub(crate) const LOOK_LEN: usize = 1 << 10;
 
 /// Bytes of packs that this process may still hold in memory: 32 MiB in all.
 static ROOM: AtomicU64 = AtomicU64::new(32 << 20);
@@ -41,7 +41,7 @@ impl Drop for Room {
     }
 }
 
-pub(in crate::git) struct Pack {
+pub(crate) struct Pack {
     /// Told apart by number in the cache, for as long as the process lives.
     pub number: u32,
     pub index: PackIndex,
@@ -53,7 +53,7 @@ pub(in crate::git) struct Pack {
 }
 
 /// What an entry is, before it is inflated.
-pub(in crate::git) struct EntryHead {
+pub(crate) struct EntryHead {
     pub content: Content,
     /// Bytes of what is deflated: of an object, or of a delta's instructions.
     pub size: u64,
@@ -62,7 +62,7 @@ pub(in crate::git) struct EntryHead {
 }
 
 #[derive(Clone, Copy)]
-pub(in crate::git) enum Content {
+pub(crate) enum Content {
     Whole(ObjectKind),
     /// A delta of the object that begins there in the same pack.
     DeltaAt(u64),

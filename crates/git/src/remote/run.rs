@@ -15,7 +15,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::access::Authentication;
 use super::url::RemoteUrl;
-use crate::git::error::GitError;
+use crate::error::GitError;
 
 /// How often it is looked whether anybody still waits.
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(100);

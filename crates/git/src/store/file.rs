@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::git::error::GitError;
-use crate::git::files::open_regular;
+use crate::error::GitError;
+use crate::files::open_regular;
 
 /// A file that stays open, or, where there are too many, one that is opened for each use.
-pub(in crate::git) struct StoreFile {
+pub(crate) struct StoreFile {
     path: PathBuf,
     held: Option<File>,
     len: u64,

@@ -7,8 +7,8 @@
 use std::path::PathBuf;
 
 use super::file::StoreFile;
-use crate::git::error::GitError;
-use crate::git::id::{HashKind, ObjectId};
+use crate::error::GitError;
+use crate::id::{HashKind, ObjectId};
 
 const MAGIC: [u8; 8] = [0xff, b't', b'O', b'c', 0, 0, 0, 2];
 const FANOUT_LEN: u64 = 256 * 4;
@@ -22,7 +22,7 @@ const TABLE_BLOCK: usize = 64 << 10;
 /// The bit of a 32-bit offset that says the rest is the number of a 64-bit one.
 const LARGE: u32 = 1 << 31;
 
-pub(in crate::git) struct PackIndex {
+pub(crate) struct PackIndex {
     file: StoreFile,
     hash_len: usize,
     fanout: Box<[u32; 256]>,
@@ -230,7 +230,7 @@ impl PackIndex {
 }
 
 /// One table of an index, row by row.
-pub(in crate::git) struct Rows<'a> {
+pub(crate) struct Rows<'a> {
     index: &'a PackIndex,
     at: u64,
     stride: usize,

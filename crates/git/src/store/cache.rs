@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use domesday_scheduler::{HitsSlot, ReusableHits};
 
 use super::bytes::Bytes;
-use crate::git::id::ObjectKind;
+use crate::id::ObjectKind;
 
 /// Bytes of decoded objects held per repository: 32 MiB.
 const CACHE_BYTES: usize = 32 << 20;
@@ -25,7 +25,7 @@ pub(super) type CacheKey = (u32, u64);
 
 /// A decoded object.
 #[derive(Clone)]
-pub(in crate::git) struct Decoded {
+pub(crate) struct Decoded {
     pub kind: ObjectKind,
     pub data: Arc<Bytes>,
     /// What its scan keeps for those that are deltas of it.

@@ -1,7 +1,7 @@
 //! Selections, compared with what `git rev-list` and `git diff` say.
 
 use super::*;
-use crate::git::repository::Repository;
+use crate::repository::Repository;
 
 /// What git finds from these, without trees.
 fn rev_list(repo: &Repo, arguments: &[&str]) -> Vec<String> {

@@ -3,6 +3,7 @@
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use super::*;
+use crate::repository::{Shape, discover};
 
 /// Everything of the working tree, folder by folder: keys and what became of them.
 async fn tree(config: &GitConfig) -> BTreeMap<String, Option<Reason>> {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use domesday_connector::credentials::Method;
 
-use crate::git::error::GitError;
+use crate::error::GitError;
 
 /// Bytes of an address, at most.
 const URL_MAX: usize = 4_096;

@@ -1,6 +1,6 @@
 //! How fast a repository is listed and decoded, against git itself.
 //!
-//! `cargo run --release -p domesday-connectors --example git_throughput -- <repository> [refs]`
+//! `cargo run --release -p domesday-git --example git_throughput -- <repository> [refs]`
 //!
 //! Lists everything, or what the references lead to, then decodes it with two threads in the order of the
 //! list, as the scan core does, and has `git cat-file --batch-all-objects --batch --unordered` do the same.
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use std::{env, fs, io, thread};
 
 use domesday_connector::{Connector, Surroundings};
-use domesday_connectors::git::{Git, GitConfig};
+use domesday_git::{Git, GitConfig};
 use domesday_model::{ListedObject, ObjectKey, UnitRecord};
 use domesday_scheduler::Opened;
 

@@ -25,7 +25,7 @@ pub(super) fn buffer(len: usize, stays: bool) -> Vec<u8> {
     spare
 }
 
-pub(in crate::git) struct Bytes(Vec<u8>);
+pub(crate) struct Bytes(Vec<u8>);
 
 impl Bytes {
     pub fn new(bytes: Vec<u8>) -> Bytes {

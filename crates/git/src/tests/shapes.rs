@@ -1,8 +1,8 @@
 //! Repositories of every shape: each must be listed whole and read as git reads it.
 
 use super::*;
-use crate::git::repository::Repository;
-use crate::git::store::HELD_MAX;
+use crate::repository::Repository;
+use crate::store::HELD_MAX;
 
 #[tokio::test]
 async fn loose_packed_and_both() {

@@ -7,7 +7,7 @@ use domesday_content::ObjectError;
 use flate2::{Decompress, FlushDecompress, Status};
 
 use super::file::StoreFile;
-use crate::git::error::GitError;
+use crate::error::GitError;
 
 /// Deflated bytes read at once.
 const INPUT_LEN: usize = 64 << 10;

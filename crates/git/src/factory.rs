@@ -13,7 +13,10 @@ use domesday_connector::{
 };
 use serde_json::Value;
 
-use super::{Git, GitConfig, KIND, Shape, WORKTREE, discover};
+use super::config::KIND;
+use super::repository::{Shape, discover};
+use super::worktree::WORKTREE;
+use super::{Git, GitConfig};
 
 /// How addresses of repositories begin.
 const SCHEMES: &[Scheme] = &[
