@@ -8,11 +8,11 @@ use domesday_connector::{NamedBy, Registry};
 use domesday_connectors::databases::sqlite::SqliteFactory;
 use domesday_connectors::databases::{mysql, postgres, sqlserver};
 use domesday_connectors::filesystem::FilesystemFactory;
-use domesday_connectors::git::GitFactory;
 use domesday_connectors::github::GithubFactory;
 use domesday_connectors::objects::{Kind, ObjectsFactory};
 use domesday_connectors::stdin::StdinFactory;
 use domesday_connectors::url::UrlFactory;
+use domesday_git::GitFactory;
 use serde_json::Value;
 
 use crate::output::Source;

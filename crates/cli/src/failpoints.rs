@@ -3,6 +3,9 @@
 //! `DOMESDAY_FAILPOINT=verb:stage:n` ends the process with SIGKILL the nth time the store's writer comes to
 //! that stage of that verb (`*` is any verb). `DOMESDAY_ABORT_ON=name` ends it with SIGABRT whenever an object
 //! of that name is opened: what a file does that a parser cannot survive.
+//!
+//! The wrappers pass every method on. Clippy refuses one that leaves a method to its default
+//! (`missing_trait_methods`), which would be the answer of some other kind.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,10 +15,11 @@ use domesday_connector::address::Address;
 use domesday_connector::fields::Field;
 use domesday_connector::{
     Configured, Connector, ConnectorError, ConnectorFactory, Coverage, Description, Listing, NamedBy,
-    Recognition, Surroundings, TargetError, TargetFlags,
+    ReadAhead, Recognition, Surroundings, TargetError, TargetFlags,
 };
-use domesday_model::{ObjectKey, ResumePolicy};
-use domesday_scheduler::{DatabaseFile, DatabaseTables, ObjectError, OpenObject};
+use domesday_content::ObjectError;
+use domesday_model::{ListedObject, ObjectKey, Origin, ResumePolicy};
+use domesday_scheduler::{Opened, PathKind};
 use domesday_store::sqlite::{Fault, Stage, WriteHook};
 use rustix::process::{Signal, getpid, kill_process};
 use serde_json::Value;
@@ -58,6 +62,7 @@ impl WriteHook for Failpoint {
 /// Connectors of a kind, that abort at the object `DOMESDAY_ABORT_ON` names.
 pub struct Aborting<F>(pub F);
 
+#[deny(clippy::missing_trait_methods, reason = "one that is not passed on is another kind's answer")]
 impl<F: ConnectorFactory> ConnectorFactory for Aborting<F> {
     fn kind(&self) -> &'static str {
         self.0.kind()
@@ -65,12 +70,12 @@ impl<F: ConnectorFactory> ConnectorFactory for Aborting<F> {
 
     fn create(
         &self,
-        configuration: &serde_json::Value,
+        configuration: &Value,
         surroundings: &Surroundings,
     ) -> Result<Arc<dyn Connector>, ConnectorError> {
         let connector = self.0.create(configuration, surroundings)?;
         Ok(match std::env::var("DOMESDAY_ABORT_ON") {
-            Ok(name) => Arc::new(AbortingConnector { connector, name }),
+            Ok(name) => Arc::new(AbortingConnector { connector, name: name.into() }),
             Err(_) => connector,
         })
     }
@@ -110,9 +115,10 @@ impl<F: ConnectorFactory> ConnectorFactory for Aborting<F> {
 
 struct AbortingConnector {
     connector: Arc<dyn Connector>,
-    name: String,
+    name: Arc<str>,
 }
 
+#[deny(clippy::missing_trait_methods, reason = "one that is not passed on is another connector's answer")]
 #[async_trait]
 impl Connector for AbortingConnector {
     fn resume_policy(&self, container: &ObjectKey) -> ResumePolicy {
@@ -127,14 +133,50 @@ impl Connector for AbortingConnector {
         self.connector.list(container, resume_point).await
     }
 
-    fn open(&self, object: &ObjectKey) -> Result<OpenObject, ObjectError> {
-        if object.as_bytes().rsplit(|byte| *byte == b'/').next() == Some(self.name.as_bytes()) {
-            let _ = kill_process(getpid(), Signal::ABORT);
-        }
+    fn open(&self, object: &ListedObject) -> Result<Opened, ObjectError> {
+        abort_at(&self.name, object);
         self.connector.open(object)
     }
 
-    fn open_database(&self, file: &DatabaseFile<'_>) -> Option<Result<DatabaseTables, ObjectError>> {
-        self.connector.open_database(file)
+    fn path_kind(&self, object: &ListedObject) -> PathKind {
+        self.connector.path_kind(object)
+    }
+
+    fn read_ahead(&self, objects: &Arc<[ListedObject]>) -> Option<Box<dyn ReadAhead>> {
+        let ahead = self.connector.read_ahead(objects)?;
+        Some(Box::new(AbortingAhead { ahead, objects: Arc::clone(objects), name: Arc::clone(&self.name) }))
+    }
+
+    fn traces_origins(&self) -> bool {
+        self.connector.traces_origins()
+    }
+
+    async fn origins(&self, objects: &[ObjectKey]) -> Result<Vec<(ObjectKey, Origin)>, ConnectorError> {
+        self.connector.origins(objects).await
+    }
+
+    async fn test(&self) -> Result<usize, ConnectorError> {
+        self.connector.test().await
+    }
+}
+
+struct AbortingAhead {
+    ahead: Box<dyn ReadAhead>,
+    objects: Arc<[ListedObject]>,
+    name: Arc<str>,
+}
+
+#[deny(clippy::missing_trait_methods, reason = "one that is not passed on is another connector's answer")]
+impl ReadAhead for AbortingAhead {
+    fn open(&self, index: usize) -> Result<Opened, ObjectError> {
+        abort_at(&self.name, &self.objects[index]);
+        self.ahead.open(index)
+    }
+}
+
+/// Ends the process if the object has this name.
+fn abort_at(name: &str, object: &ListedObject) {
+    if object.key.as_bytes().rsplit(|byte| *byte == b'/').next() == Some(name.as_bytes()) {
+        let _ = kill_process(getpid(), Signal::ABORT);
     }
 }

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::book::Book;
-use domesday_columns::{RowBatch, SketchKey, TableScan};
+use domesday_columns::{SketchKey, TableScan};
 use domesday_control::RuleCache;
 use domesday_engine::{RuleSet, Scanner, Scratch};
 use domesday_model::{
     ColumnShape, DatasourceSpec, JobConfiguration, JobStatus, Location, MasterJobId, NestedStep, ObjectKey,
-    ProcessId, RecordKind, ScanOptions, Score, TableKind, TableObservation, TableShape, TaskType, UnitRecord,
-    VersionMarks,
+    ProcessId, RecordKind, RowBatch, ScanOptions, Score, TableKind, TableObservation, TableShape, TaskType,
+    UnitRecord, VersionMarks,
 };
 use domesday_store::postgres::{self, PostgresStore};
 use domesday_store::sqlite::{self, SqliteStore};

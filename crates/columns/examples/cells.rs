@@ -5,9 +5,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use domesday_columns::{RowBatch, SketchKey, TableScan};
+use domesday_columns::{SketchKey, TableScan};
 use domesday_engine::{RuleSet, Scanner, Scratch};
-use domesday_model::{ColumnShape, Score, TableShape};
+use domesday_model::{ColumnShape, RowBatch, Score, TableShape};
 
 /// Cells of each column.
 const CELLS: u64 = 1 << 20;

@@ -10,9 +10,7 @@ mod header;
 mod label;
 mod scan;
 mod sketch;
-mod values;
 
 pub use label::{ColumnLabel, ColumnVerdict, Example, LabelKind, classify};
 pub use scan::{CellMatch, TableScan};
 pub use sketch::{ColumnSketch, SketchKey};
-pub use values::{ColumnValues, RowBatch};

@@ -14,12 +14,12 @@ mod tests;
 use std::sync::Arc;
 
 use domesday_engine::{Chunk, Match, Scanner, Scratch};
-use domesday_model::TableShape;
 use domesday_model::fingerprint::preview;
+use domesday_model::{ColumnValues, RowBatch, TableShape};
 
 use crate::header::{Frame, Vocabulary};
 use crate::sketch::{ColumnSketch, Kept, Mark, SketchKey};
-use crate::values::{ColumnValues, RowBatch};
+
 use examine::{Examined, value_of};
 use examples::{Candidate, Candidates};
 

@@ -14,6 +14,7 @@ mod factory;
 pub mod fields;
 pub mod http;
 mod registry;
+mod regular_file;
 pub mod remote;
 mod trial;
 
@@ -21,8 +22,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use domesday_model::{ObjectKey, Origin, Reason, ResumePolicy, TargetDraft, UnitRecord, VersionMarks};
-use domesday_scheduler::{DatabaseFile, DatabaseTables, Kin, ObjectError, OpenObject, OpenTable, PathKind};
+use domesday_content::ObjectError;
+use domesday_model::{ListedObject, ObjectKey, Origin, ResumePolicy, TargetDraft, UnitRecord};
+use domesday_scheduler::{Opened, PathKind};
 
 use credentials::{Credential, CredentialError, CredentialManager, CredentialReference, Method};
 
@@ -33,6 +35,7 @@ pub use factory::{
     TargetError, TargetFlags, WebFlags, path_root,
 };
 pub use registry::Registry;
+pub use regular_file::RegularFile;
 pub use trial::{Step, Trial};
 
 /// One configured data source, ready to be read. Shared by threads.
@@ -49,35 +52,19 @@ pub trait Connector: Send + Sync {
         resume_point: Option<&str>,
     ) -> Result<Box<dyn Listing>, ConnectorError>;
 
-    /// Opens an object for reading. Called on the scan core's threads; may block.
-    fn open(&self, object: &ObjectKey) -> Result<OpenObject, ObjectError>;
-
-    /// The same, with what is known to be in common with other objects. A kind of source that knows nothing of the sort
-    /// leaves this as it is.
-    fn open_akin(&self, object: &ObjectKey) -> Result<(OpenObject, Option<Kin>), ObjectError> {
-        Ok((self.open(object)?, None))
-    }
+    /// Opens an object: as rows if it was listed as such
+    /// ([`RecordKind::is_rows`](domesday_model::RecordKind::is_rows)), else as bytes or as several tables. Of an object
+    /// that was not listed by this process only the key may be known. Called on the scan core's threads; may block.
+    fn open(&self, object: &ListedObject) -> Result<Opened, ObjectError>;
 
     /// What the path of an object makes of it. A kind of source whose keys are no paths tells it by what it listed.
-    fn path_kind(&self, object: &Request) -> PathKind {
+    fn path_kind(&self, object: &ListedObject) -> PathKind {
         PathKind::of(object.key.as_bytes())
-    }
-
-    /// Opens a table or a range of its rows ([`RecordKind::is_rows`](domesday_model::RecordKind::is_rows)) for
-    /// reading. Called on the scan core's threads; may block.
-    fn open_table(&self, object: &Request) -> Result<OpenTable, ObjectError> {
-        Err(ObjectError::new(Reason::ReadError, format!("{} is no table", object.key)))
-    }
-
-    /// Opens a database file, met in or as an object, as the tables in it. `None` when this kind of source does not
-    /// do that. Called on the scan core's threads; may block.
-    fn open_database(&self, _file: &DatabaseFile<'_>) -> Option<Result<DatabaseTables, ObjectError>> {
-        None
     }
 
     /// Prepares for the objects of one packet, which will be opened in about this order: a source that is far
     /// away reads ahead, within its own limits. `None` opens each when its turn comes.
-    fn read_ahead(&self, _objects: &[Request]) -> Option<Box<dyn ReadAhead>> {
+    fn read_ahead(&self, _objects: &Arc<[ListedObject]>) -> Option<Box<dyn ReadAhead>> {
         None
     }
 
@@ -123,24 +110,10 @@ pub trait Listing: Send {
     }
 }
 
-/// An object of a packet, as it was listed.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Request {
-    pub key: ObjectKey,
-    pub size: u64,
-    pub marks: VersionMarks,
-    pub metadata: Option<Box<str>>,
-}
-
 /// Objects of one packet on their way. Dropping it ends what is under way.
 pub trait ReadAhead: Send + Sync {
-    /// Opens the object with this place among the requests. Called on the scan core's threads; may block.
-    fn open(&self, index: usize) -> Result<OpenObject, ObjectError>;
-
-    /// Opens the table with this place among the requests. Called on the scan core's threads; may block.
-    fn open_table(&self, index: usize) -> Result<OpenTable, ObjectError> {
-        Err(ObjectError::new(Reason::ReadError, format!("object {index} is no table")))
-    }
+    /// Opens the object with this place in the packet, as [`Connector::open`] does.
+    fn open(&self, index: usize) -> Result<Opened, ObjectError>;
 }
 
 /// What a connector is given beside its data source's configuration.

@@ -5,11 +5,12 @@ use std::fmt;
 use std::io::Read;
 use std::sync::Arc;
 
-use domesday_model::{ObjectKey, RecordKind, UnitRecord};
-use domesday_scheduler::{ObjectError, RowBatch};
+use domesday_content::ObjectError;
+use domesday_model::{ListedObject, ObjectKey, RecordKind, RowBatch, UnitRecord};
+use domesday_scheduler::Opened;
 
 use crate::credentials::Method;
-use crate::{Connector, ConnectorError, Request, Surroundings};
+use crate::{Connector, ConnectorError, Surroundings};
 
 /// Entries that are listed of a container, at most.
 const ENTRIES_MAX: usize = 1_000;
@@ -85,7 +86,7 @@ impl Trial {
         self.passed.push(counted);
         self.passed.push(match first_object(&*connector, entries).await.map_err(told)? {
             None => "there is no object to read".to_owned(),
-            Some((key, record)) => read(connector, key, record).await?,
+            Some(object) => read(connector, object).await?,
         });
         Ok(())
     }
@@ -145,12 +146,12 @@ async fn beginning(
 async fn first_object(
     connector: &dyn Connector,
     root: Vec<UnitRecord>,
-) -> Result<Option<(ObjectKey, UnitRecord)>, ConnectorError> {
+) -> Result<Option<ListedObject>, ConnectorError> {
     let (mut at, mut entries) = (ObjectKey::default(), root);
     let mut containers = Vec::new();
     for _ in 0..CONTAINERS_MAX {
         if let Some(object) = entries.iter().find(|record| record.kind.is_object()) {
-            return Ok(Some((at.join(&object.name), object.clone())));
+            return Ok(Some(ListedObject::in_container(&at, object)));
         }
         let inside = entries.iter().filter(|record| record.kind.is_container());
         containers.extend(inside.take(CONTAINERS_MAX).map(|record| at.join(&record.name)));
@@ -162,25 +163,30 @@ async fn first_object(
 }
 
 /// Reads the beginning of an object, off the runtime's threads: opening may block.
-async fn read(connector: Arc<dyn Connector>, key: ObjectKey, record: UnitRecord) -> Result<String, String> {
-    let shown = key.to_string();
-    let is_rows = record.kind.is_rows();
-    let UnitRecord { size, marks, metadata, .. } = record;
-    let request = Request { key, size, marks, metadata };
-    let reads = move || -> Result<u64, ObjectError> {
-        if is_rows {
-            let mut open = connector.open_table(&request)?;
-            let mut batch = RowBatch::new(open.shape.columns.len());
-            open.rows.fill(&mut batch)?;
-            return Ok(batch.rows() as u64);
-        }
-        let mut reader = connector.open(&request.key)?.reader.take(BYTES_MAX);
-        Ok(std::io::copy(&mut reader, &mut std::io::sink())?)
-    };
-    match tokio::task::spawn_blocking(reads).await {
-        Ok(Ok(read)) if is_rows => Ok(format!("{read} rows of {shown}")),
-        Ok(Ok(read)) => Ok(format!("{read} bytes of {shown}")),
+async fn read(connector: Arc<dyn Connector>, object: ListedObject) -> Result<String, String> {
+    let shown = object.key.to_string();
+    match tokio::task::spawn_blocking(move || read_beginning(&*connector, &object)).await {
+        Ok(Ok((read, unit))) => Ok(format!("{read} {unit} of {shown}")),
         Ok(Err(error)) => Err(format!("{shown}: {error}")),
         Err(_) => Err(format!("{shown}: reading it panicked")),
+    }
+}
+
+/// How much was read, and of what.
+fn read_beginning(
+    connector: &dyn Connector,
+    object: &ListedObject,
+) -> Result<(u64, &'static str), ObjectError> {
+    match connector.open(object)? {
+        Opened::Bytes(bytes) => {
+            let mut reader = bytes.reader.take(BYTES_MAX);
+            Ok((std::io::copy(&mut reader, &mut std::io::sink())?, "bytes"))
+        }
+        Opened::Rows { rows: mut table, .. } => {
+            let mut batch = RowBatch::new(table.shape.columns.len());
+            table.rows.fill(&mut batch)?;
+            Ok((batch.rows() as u64, "rows"))
+        }
+        Opened::Tables(tables) => Ok((tables.count() as u64, "tables")),
     }
 }

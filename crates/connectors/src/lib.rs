@@ -2,9 +2,7 @@
 
 pub mod databases;
 pub mod filesystem;
-pub mod git;
 pub mod github;
 pub mod objects;
-mod regular_file;
 pub mod stdin;
 pub mod url;

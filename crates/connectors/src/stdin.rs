@@ -7,10 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use domesday_connector::{Connector, ConnectorError, ConnectorFactory, Description, Listing, Surroundings};
-use domesday_model::{ObjectKey, Reason, RecordKind, ResumePolicy, UnitRecord, VersionMarks};
-use domesday_scheduler::{DatabaseFile, DatabaseTables, ObjectError, OpenObject};
-
-use crate::databases::sqlite;
+use domesday_content::ObjectError;
+use domesday_model::{ListedObject, ObjectKey, Reason, RecordKind, ResumePolicy, UnitRecord, VersionMarks};
+use domesday_scheduler::{OpenBytes, Opened};
 
 /// The kind, as data sources name it.
 pub const KIND: &str = "stdin";
@@ -66,7 +65,7 @@ impl Connector for Stdin {
         Ok(Box::new(OneObject(true)))
     }
 
-    fn open(&self, _: &ObjectKey) -> Result<OpenObject, ObjectError> {
+    fn open(&self, _: &ListedObject) -> Result<Opened, ObjectError> {
         let reader: Box<dyn Read + Send> = match (self.0.taken.swap(true, Ordering::Relaxed), &self.0.kept) {
             (false, None) => Box::new(io::stdin()),
             (false, Some(kept)) => Box::new(Keeping { input: io::stdin(), kept: Arc::clone(kept) }),
@@ -78,11 +77,7 @@ impl Connector for Stdin {
                 }
             },
         };
-        Ok(OpenObject { reader, random: None, size: None })
-    }
-
-    fn open_database(&self, file: &DatabaseFile<'_>) -> Option<Result<DatabaseTables, ObjectError>> {
-        Some(sqlite::open_tables(None, &file.bytes))
+        Ok(Opened::Bytes(OpenBytes::stream(reader, None)))
     }
 }
 

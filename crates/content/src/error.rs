@@ -1,5 +1,5 @@
-//! Why content could not be read whole: one error type, because whoever reads through five layers of
-//! decoders wants to know the reason and the entry, not the layer.
+//! Why content could not be read whole: [`ContentError`] for a place in a container, because whoever reads through five
+//! layers of decoders wants to know the reason and the entry, not the layer; [`ObjectError`] for an object as a whole.
 
 use std::io;
 
@@ -79,5 +79,44 @@ impl From<&io::Error> for ContentError {
 impl From<io::Error> for ContentError {
     fn from(error: io::Error) -> Self {
         ContentError::from(&error)
+    }
+}
+
+/// Why an object, or a whole enumeration, could not be read.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{reason}: {detail}")]
+pub struct ObjectError {
+    pub reason: Reason,
+    /// For people: what exactly went wrong. Never content of the object.
+    pub detail: String,
+}
+
+impl ObjectError {
+    pub fn new(reason: Reason, detail: impl Into<String>) -> Self {
+        ObjectError { reason, detail: detail.into() }
+    }
+}
+
+impl From<ContentError> for ObjectError {
+    fn from(error: ContentError) -> Self {
+        ObjectError::new(error.reason, error.detail)
+    }
+}
+
+/// Reasons travel through readers inside `io::Error`; what carries none is told by its kind.
+impl From<io::Error> for ObjectError {
+    fn from(error: io::Error) -> Self {
+        if let Some(inner) = error.get_ref().and_then(|inner| inner.downcast_ref::<ObjectError>()) {
+            return inner.clone();
+        }
+        if let Some(inner) = ContentError::from_io(&error) {
+            return inner.clone().into();
+        }
+        let reason = match error.kind() {
+            io::ErrorKind::NotFound => Reason::Vanished,
+            io::ErrorKind::PermissionDenied => Reason::PermissionDenied,
+            _ => Reason::ReadError,
+        };
+        ObjectError { reason, detail: error.to_string() }
     }
 }

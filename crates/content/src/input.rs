@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::budget::Budget;
@@ -20,6 +21,13 @@ pub trait ReadAt: Send + Sync {
 
     /// All bytes, if they lie in memory as they are.
     fn in_memory(&self) -> Option<&[u8]> {
+        None
+    }
+
+    /// Where on this machine a file is that has these bytes and no others. The path passes through no link; whoever
+    /// opens it must follow none, because another file may take the place. Costs system calls: asked only of what is
+    /// read by its path.
+    fn local_path(&self) -> Option<PathBuf> {
         None
     }
 }
@@ -92,6 +100,10 @@ impl<T: ReadAt + ?Sized> ReadAt for Arc<T> {
     fn in_memory(&self) -> Option<&[u8]> {
         (**self).in_memory()
     }
+
+    fn local_path(&self) -> Option<PathBuf> {
+        (**self).local_path()
+    }
 }
 
 #[cfg(unix)]
@@ -106,6 +118,15 @@ impl ReadAt for File {
 
     fn size(&self) -> io::Result<u64> {
         Ok(self.metadata()?.len())
+    }
+
+    fn local_path(&self) -> Option<PathBuf> {
+        use std::os::fd::AsRawFd;
+        use std::os::unix::fs::MetadataExt;
+        // The kernel's own answer: that of a file without a name is a path where this file is not.
+        let path = std::fs::read_link(format!("/proc/self/fd/{}", self.as_raw_fd())).ok()?;
+        let (there, here) = (std::fs::symlink_metadata(&path).ok()?, self.metadata().ok()?);
+        ((there.dev(), there.ino()) == (here.dev(), here.ino())).then_some(path)
     }
 }
 

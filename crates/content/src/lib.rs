@@ -1,4 +1,5 @@
-//! What is inside a blob: archives, compressors and text encodings. Bytes in, entries or text out.
+//! What is inside a blob: archives, compressors, text encodings and embedded databases. Bytes in; entries, text or
+//! tables out.
 //!
 //! Everything is recognised by content, never by name, and read in memory as a stream: nothing is ever
 //! unpacked to disk. All readers below one outermost object share one [`Budget`], and say why they stop
@@ -6,9 +7,10 @@
 //! always handed out first.
 //!
 //! The way in is [`detect`] on an object's first bytes, then [`unwrap()`], which peels the compressors off
-//! and hands back plain bytes or an [`Archive`] of entries, each of which can be unwrapped in turn.
+//! and hands back plain bytes, an [`Archive`] of entries, each of which can be unwrapped in turn, or a database, of which
+//! [`open_tables`] gives the [`Tables`].
 //!
-//! This crate knows nothing of jobs, of SQL, of paths or of what is searched for in the bytes.
+//! This crate knows nothing of jobs, of the book's SQL, of data sources or of what is searched for in the bytes.
 
 mod archive;
 mod budget;
@@ -18,6 +20,8 @@ mod encoding;
 mod error;
 mod input;
 mod source;
+pub mod sqlite;
+mod table;
 mod tar;
 mod unwrap;
 mod zip;
@@ -26,8 +30,10 @@ pub use archive::{Archive, Entry};
 pub use budget::{Budget, Limits};
 pub use detect::{Format, HEAD_LEN, detect, detect_seekable};
 pub use encoding::{Encoding, Utf16Decoder, utf16_units};
-pub use error::ContentError;
+pub use error::{ContentError, ObjectError};
 pub use input::{Input, ReadAt};
+pub use sqlite::open_tables;
+pub use table::{NestedTable, OpenTable, RowReader, Tables};
 pub use unwrap::{Unwrapped, unwrap};
 
 #[cfg(test)]

@@ -17,8 +17,8 @@ use crate::zip::Zip;
 pub enum Unwrapped {
     Plain(Box<dyn Read + Send>),
     Archive(Archive),
-    /// A file that is a database, which this crate knows no more of. One that had no random access of its own is
-    /// held in memory; one that does not fit there is [`Unwrapped::Plain`].
+    /// A file that is a database: [`open_tables`](crate::open_tables) reads it. One that had no random access of its own
+    /// is held in memory; one that does not fit there is [`Unwrapped::Plain`].
     Database(Arc<dyn ReadAt>),
 }
 
@@ -45,7 +45,7 @@ pub fn unwrap(
             return Ok((chain, Unwrapped::Plain(peeked.into_read())));
         };
         if format == Format::Sqlite {
-            return Ok((chain, open_database(peeked, budget, depth)));
+            return Ok((chain, database(peeked, budget, depth)));
         }
         budget.check_depth(depth)?;
         depth += 1;
@@ -111,7 +111,7 @@ fn open_zip(input: Input, budget: &Arc<Budget>, depth: u32) -> Result<Zip, Conte
 
 /// A database is read at any place: one that is not an outermost object is held in memory for that. One that
 /// cannot be is only so many bytes, as it is when it breaks off or is nested too deep.
-fn open_database(input: Input, budget: &Arc<Budget>, depth: u32) -> Unwrapped {
+fn database(input: Input, budget: &Arc<Budget>, depth: u32) -> Unwrapped {
     if budget.check_depth(depth).is_err() {
         return Unwrapped::Plain(input.into_read());
     }

@@ -15,13 +15,14 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use domesday_connector::{Connector, ConnectorError, ConnectorFactory, Listing, Registry, Surroundings};
+use domesday_content::ObjectError;
 use domesday_control::{Local, LocalConfig, Progress, RuleCache, StopSignal, WorkerParts, run_local};
 use domesday_engine::{RuleSet, Scanner};
 use domesday_model::{
-    DatasourceSpec, FingerprintKey, JobConfiguration, JobStatus, MasterJobId, ObjectKey, ProcessId,
-    RecordKind, ResumePolicy, ScanOptions, UnitRecord, VersionMarks,
+    DatasourceSpec, FingerprintKey, JobConfiguration, JobStatus, ListedObject, MasterJobId, ObjectKey,
+    ProcessId, RecordKind, ResumePolicy, ScanOptions, UnitRecord, VersionMarks,
 };
-use domesday_scheduler::{CoreConfig, ObjectError, OpenObject, ScanCore};
+use domesday_scheduler::{CoreConfig, OpenBytes, Opened, ScanCore};
 use domesday_store::sqlite::{BOOK_FILE, Options, SqliteStore};
 use domesday_store::{ComposerStore, NewMasterJob, ReportStore, Store};
 
@@ -202,12 +203,8 @@ impl Connector for MadeUp {
         Ok(Box::new(Keys { given, count: self.count }))
     }
 
-    fn open(&self, _: &ObjectKey) -> Result<OpenObject, ObjectError> {
-        Ok(OpenObject {
-            reader: Box::new(Cursor::new(CONTENT)),
-            random: None,
-            size: Some(CONTENT.len() as u64),
-        })
+    fn open(&self, _: &ListedObject) -> Result<Opened, ObjectError> {
+        Ok(Opened::Bytes(OpenBytes::stream(Box::new(Cursor::new(CONTENT)), Some(CONTENT.len() as u64))))
     }
 }
 

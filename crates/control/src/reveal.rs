@@ -6,9 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use domesday_connector::Connector;
 use domesday_engine::Scanner;
-use domesday_model::{FindingDraft, Fingerprint, Location, ObjectReport, ScanOptions, Span};
+use domesday_model::{FindingDraft, Fingerprint, ListedObject, Location, ObjectReport, ScanOptions, Span};
 use domesday_scheduler::{Packet, PacketTotals, ResultSink, ScanCore};
-use domesday_store::PacketObject;
 use tokio::sync::oneshot;
 
 use crate::kinds::classify::{PacketSource, packet_options};
@@ -22,7 +21,7 @@ pub async fn reveal(
     scanner: Arc<Scanner>,
     connector: Arc<dyn Connector>,
     options: &ScanOptions,
-    object: PacketObject,
+    object: ListedObject,
 ) -> HashMap<RevealKey, Vec<u8>> {
     let (done, ended) = oneshot::channel();
     let values = Arc::new(Mutex::new(HashMap::new()));

@@ -25,7 +25,9 @@ pub use rules::{
     Class, Context, Ground, Lead, Literal, Patterns, Rule, RuleError, RuleErrors, RuleSet, RuleSource, Shape,
     Trigger, Validator,
 };
-pub use scan::{Chunk, Decoded, Explained, Match, Scanner, Scratch, Silent, Stretch, Traces, Verdict};
+pub use scan::{
+    Chunk, CopiedRange, Decoded, Explained, Match, ReusableHits, Scanner, Scratch, Silent, Verdict,
+};
 pub use scoring::{Evidence, Evidences, PathKind, Weighed, Weight};
 
 /// Which findings the same bytes and rules give. Raised with every change that may give others, so that what an

@@ -3,7 +3,9 @@
 
 use std::sync::{Arc, LazyLock};
 
-use domesday_engine::{Chunk, LOOKAHEAD, LOOKBEHIND, Match, RuleSet, Scanner, Scratch, Stretch, Traces};
+use domesday_engine::{
+    Chunk, CopiedRange, LOOKAHEAD, LOOKBEHIND, Match, ReusableHits, RuleSet, Scanner, Scratch,
+};
 use domesday_model::Score;
 use proptest::prelude::*;
 
@@ -91,7 +93,7 @@ proptest! {
     }
 }
 
-/// Texts with room between: where more is met, no traces are left.
+/// Texts with room between: where there are more hits, none are kept.
 fn sparse() -> impl Strategy<Value = Vec<u8>> {
     const PROSE: &str = "there is not much to be said about this, and it goes on for a while; ";
     let room = (0usize..60).prop_map(|times| PROSE.repeat(times).into_bytes());
@@ -114,30 +116,30 @@ fn parts() -> impl Strategy<Value = Vec<Part>> {
     proptest::collection::vec(part, 0..6)
 }
 
-fn make(base: &[u8], parts: &[Part]) -> (Vec<u8>, Vec<Stretch>) {
-    let (mut text, mut common) = (Vec::new(), Vec::new());
+fn make(base: &[u8], parts: &[Part]) -> (Vec<u8>, Vec<CopiedRange>) {
+    let (mut text, mut copied) = (Vec::new(), Vec::new());
     for part in parts {
         match part {
             Part::New(bytes) => text.extend(bytes),
             Part::Copied(from, len) => {
                 let from = from % (base.len() + 1);
                 let len = (*len).min(base.len() - from);
-                common.push(Stretch { at: text.len(), from, len });
+                copied.push(CopiedRange { at: text.len(), from, len });
                 text.extend(&base[from..from + len]);
             }
         }
     }
-    (text, common)
+    (text, copied)
 }
 
-fn scan_akin(
+fn scan_with_base(
     text: &[u8],
-    known: Option<(&Traces, &[Stretch])>,
+    base: Option<(&ReusableHits, &[CopiedRange])>,
     scratch: &mut Scratch,
-) -> (Vec<Match>, Option<Traces>) {
+) -> (Vec<Match>, Option<ReusableHits>) {
     let mut matches = Vec::new();
-    let traces = SCANNER.scan_akin(&Chunk::whole(text, b""), known, true, scratch, &mut matches);
-    (matches, traces)
+    let hits = SCANNER.scan_with_base(&Chunk::whole(text, b""), base, true, scratch, &mut matches);
+    (matches, hits)
 }
 
 fn scan_whole(text: &[u8], scratch: &mut Scratch) -> Vec<Match> {
@@ -152,15 +154,15 @@ proptest! {
     #[test]
     fn versions_are_as_each_alone(first in sparse(), edits in proptest::collection::vec(parts(), 1..4)) {
         let mut scratch = Scratch::new();
-        let (matches, mut traces) = scan_akin(&first, None, &mut scratch);
+        let (matches, mut hits) = scan_with_base(&first, None, &mut scratch);
         prop_assert_eq!(matches, scan_whole(&first, &mut scratch));
         let mut base = first;
         for parts in edits {
-            let (text, common) = make(&base, &parts);
-            let known = traces.as_ref().map(|traces| (traces, &common[..]));
-            let (matches, left) = scan_akin(&text, known, &mut scratch);
+            let (text, copied) = make(&base, &parts);
+            let known = hits.as_ref().map(|hits| (hits, &copied[..]));
+            let (matches, left) = scan_with_base(&text, known, &mut scratch);
             prop_assert_eq!(matches, scan_whole(&text, &mut scratch));
-            (base, traces) = (text, left);
+            (base, hits) = (text, left);
         }
     }
 }
@@ -171,15 +173,15 @@ fn only_what_changed_is_asked_again() {
     let mut scratch = Scratch::new();
     let examples = SCANNER.rules().rules().iter().step_by(40).map(|rule| &*rule.positive[0]);
     let base = examples.collect::<Vec<_>>().join(&"\n".repeat(500)) + &"\n".repeat(5_000);
-    let (found, traces) = scan_akin(base.as_bytes(), None, &mut scratch);
-    let traces = traces.expect("so little is met that there are traces");
+    let (found, hits) = scan_with_base(base.as_bytes(), None, &mut scratch);
+    let hits = hits.expect("so few hits are kept");
     assert!(found.len() >= 20, "{}", found.len());
     let text = format!("{base}the end");
-    let common = [Stretch { at: 0, from: 0, len: base.len() }];
+    let copied = [CopiedRange { at: 0, from: 0, len: base.len() }];
     let alone = scratch.window_bytes();
-    let (again, left) = scan_akin(text.as_bytes(), Some((&traces, &common)), &mut scratch);
-    let akin = scratch.window_bytes() - alone;
-    assert!(akin * 4 < alone, "{akin} bytes were searched, and {alone} without traces");
+    let (again, left) = scan_with_base(text.as_bytes(), Some((&hits, &copied)), &mut scratch);
+    let searched = scratch.window_bytes() - alone;
+    assert!(searched * 4 < alone, "{searched} bytes were searched, and {alone} without a base");
     assert_eq!((again, left.is_some()), (found, true));
 }
 

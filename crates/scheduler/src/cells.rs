@@ -11,15 +11,17 @@ use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, LazyLock};
 
-use domesday_columns::RowBatch;
-use domesday_content::{Encoding, Format, HEAD_LEN, Input, ReadAt, Unwrapped, Utf16Decoder, detect, unwrap};
+use domesday_content::{
+    Encoding, Format, HEAD_LEN, Input, ObjectError, ReadAt, Unwrapped, Utf16Decoder, detect, unwrap,
+};
+use domesday_model::RowBatch;
 
 use crate::executor::WorkerCtx;
 use crate::fetch::Pace;
 use crate::object::{ObjectCtx, ObjectRef};
+use crate::opened::OpenBytes;
 use crate::position::Units;
 use crate::rows::TableStream;
-use crate::source::{ObjectError, OpenObject};
 
 /// Bytes of the shortest cell that is looked at: no format here is shorter, and no text worth decoding.
 const PACKED_MIN: usize = 16;
@@ -184,12 +186,9 @@ impl WorkerCtx {
         let column = &stream.columns[at.column].location;
         let child = ObjectCtx::cell(obj, column, name, Arc::clone(&stream.budget), stream.depth);
         self.metrics().objects_discovered.add(1);
-        let bytes = Arc::new(cell.to_vec());
-        let opened = OpenObject {
-            reader: Input::Seekable(Arc::clone(&bytes) as Arc<dyn ReadAt>).into_read(),
-            size: Some(bytes.len() as u64),
-            random: Some(bytes),
-        };
+        let bytes: Arc<dyn ReadAt> = Arc::new(cell.to_vec());
+        let reader = Input::Seekable(Arc::clone(&bytes)).into_read();
+        let opened = OpenBytes::seekable(reader, bytes, Some(cell.len() as u64));
         let fetch = AssertUnwindSafe(|| self.fetch_object(&child, opened, Pace::Inline));
         if let Err(panic) = catch_unwind(fetch) {
             self.blame(&child, &*panic);

@@ -17,7 +17,8 @@ use domesday_model::NestedStep;
 use crate::executor::WorkerCtx;
 use crate::fetch::{Fetch, Pace};
 use crate::object::{ObjectCtx, ObjectRef};
-use crate::source::{CursorState, EnumCursor, OpenObject};
+use crate::opened::OpenBytes;
+use crate::source::{CursorState, EnumCursor};
 use crate::task::{MAX_FETCH_SPAWNS_PER_ENUM, Task};
 
 /// An archive that is being walked.
@@ -140,12 +141,10 @@ impl WorkerCtx {
     }
 }
 
-fn open_entry(input: Input) -> OpenObject {
-    match input {
-        Input::Seekable(bytes) => {
-            let reader = Input::Seekable(Arc::clone(&bytes)).into_read();
-            OpenObject { reader, random: Some(bytes), size: None }
-        }
-        Input::Stream(reader) => OpenObject { reader, random: None, size: None },
-    }
+fn open_entry(input: Input) -> OpenBytes {
+    let random = match &input {
+        Input::Seekable(bytes) => Some(Arc::clone(bytes)),
+        Input::Stream(_) => None,
+    };
+    OpenBytes { reader: input.into_read(), random, size: None, delta_reuse: None }
 }

@@ -11,6 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crossbeam_deque::{Injector, Steal, Stealer, Worker};
+use domesday_content::ObjectError;
 use domesday_engine::{Match, Scratch};
 use domesday_model::Reason;
 
@@ -21,7 +22,7 @@ use crate::idle::{Idle, Wake};
 use crate::metrics::WorkerMetrics;
 use crate::object::ObjectCtx;
 use crate::packet::PacketCtx;
-use crate::source::{CursorState, EnumCursor, ObjectDescriptor, ObjectError};
+use crate::source::{CursorState, EnumCursor, ObjectDescriptor};
 use crate::task::{ENUM_BATCH_SIZE, MAX_FETCH_SPAWNS_PER_ENUM, Task};
 
 /// After so many tasks of its own, a thread looks at the injector first, so that a packet which keeps
@@ -196,7 +197,7 @@ impl WorkerCtx {
         while ready.len() < MAX_FETCH_SPAWNS_PER_ENUM
             && let Some(next) = rest.last()
         {
-            let is_rows = packet.source.is_rows(next);
+            let is_rows = next.is_rows;
             if is_rows && !ready.is_empty() {
                 break;
             }

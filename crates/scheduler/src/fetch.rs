@@ -16,19 +16,22 @@ use std::io::{Cursor, Read};
 use std::sync::Arc;
 use std::time::Instant;
 
-use domesday_content::{Encoding, Format, HEAD_LEN, Input, ReadAt, Utf16Decoder, detect, detect_seekable};
+use domesday_content::{
+    Encoding, Format, HEAD_LEN, Input, ObjectError, ReadAt, Utf16Decoder, detect, detect_seekable,
+};
 use domesday_engine::{LOOKAHEAD, LOOKBEHIND};
+use domesday_model::Location;
 
-use crate::database::DatabaseWalk;
 use crate::executor::WorkerCtx;
 use crate::object::ObjectRef;
+use crate::opened::{DeltaReuse, OpenBytes, Opened};
 use crate::pieces::Pieces;
 use crate::position::{Place, Units};
 use crate::reader::{End, Filled, SizedReader, Utf16Reader};
 use crate::rows::TableStream;
 use crate::scan::ChunkPlace;
 use crate::separated::Sampler;
-use crate::source::{Kin, OpenObject};
+use crate::tables::TablesWalk;
 use crate::task::{BufferedChunk, Task};
 
 // The first read of an object fills a buffer unless the object ends, and shows all of its head.
@@ -39,15 +42,15 @@ pub enum Fetch {
     /// An object of the source, to be opened.
     Open,
     /// An entry of an archive.
-    Entry(Box<OpenObject>),
+    Entry(Box<OpenBytes>),
     /// An object in the middle.
     Continue(Box<ChunkStream>),
     /// A piece of a large object, by its number.
     Piece(Arc<Pieces>, u64),
     /// A table in the middle.
     Rows(Box<TableStream>),
-    /// A database file in the middle.
-    Tables(Box<DatabaseWalk>),
+    /// An object of several tables in the middle.
+    Tables(Box<TablesWalk>),
 }
 
 /// Who reads the chunks after the first.
@@ -132,24 +135,7 @@ impl WorkerCtx {
             return;
         }
         match fetch {
-            Fetch::Open => {
-                let descriptor = obj.descriptor().expect("only objects of the source are opened by it");
-                let source = &obj.packet().source;
-                source.before(descriptor);
-                if source.is_rows(descriptor) {
-                    return match self.timed(|| source.open_table(descriptor)) {
-                        Ok(opened) => {
-                            let stream = Box::new(TableStream::new(&obj, opened));
-                            self.fetch_rows(&obj, stream);
-                        }
-                        Err(error) => obj.flaw(0, error),
-                    };
-                }
-                match self.timed(|| source.open_akin(descriptor)) {
-                    Ok((opened, kin)) => self.fetch_akin(&obj, opened, kin.as_ref(), Pace::Spawn),
-                    Err(error) => obj.flaw(0, error),
-                }
-            }
+            Fetch::Open => self.open(&obj),
             Fetch::Entry(opened) => self.fetch_object(&obj, *opened, Pace::Spawn),
             Fetch::Continue(stream) => self.fetch_chunks(&obj, *stream, Pace::Spawn),
             Fetch::Piece(pieces, piece) => self.fetch_piece(&obj, &pieces, piece),
@@ -158,16 +144,31 @@ impl WorkerCtx {
         }
     }
 
-    /// Reads the beginning of an object, and sees from it what the object is.
-    pub(crate) fn fetch_object(&mut self, obj: &ObjectRef, opened: OpenObject, pace: Pace) {
-        self.fetch_akin(obj, opened, None, pace);
+    /// Opens an object of the source, and reads its beginning.
+    fn open(&mut self, obj: &ObjectRef) {
+        let descriptor = obj.descriptor().expect("only objects of the source are opened by it");
+        match self.timed(|| obj.packet().source.open(descriptor)) {
+            Ok(Opened::Bytes(opened)) => self.fetch_object(obj, opened, Pace::Spawn),
+            Ok(Opened::Rows { table, rows }) => {
+                let table = Arc::new(Location { key: table, nested: Vec::new() });
+                let stream = Box::new(TableStream::new(obj, table, rows));
+                self.fetch_rows(obj, stream);
+            }
+            Ok(Opened::Tables(tables)) => {
+                let (budget, depth) = obj.budget(descriptor.size_hint);
+                let walk = Box::new(TablesWalk::new(tables, budget, depth + 1));
+                self.fetch_tables(obj, walk, Pace::Spawn);
+            }
+            Err(error) => obj.flaw(0, error),
+        }
     }
 
-    fn fetch_akin(&mut self, obj: &ObjectRef, opened: OpenObject, kin: Option<&Kin>, pace: Pace) {
-        let OpenObject { reader, random, size } = opened;
+    /// Reads the beginning of an object, and sees from it what the object is.
+    pub(crate) fn fetch_object(&mut self, obj: &ObjectRef, opened: OpenBytes, pace: Pace) {
+        let OpenBytes { reader, random, size, delta_reuse } = opened;
         if let Some(bytes) = random.as_deref().and_then(ReadAt::in_memory)
             && bytes.len() < self.shared().buffer_len
-            && self.scan_in_memory(obj, bytes, kin)
+            && self.scan_in_memory(obj, bytes, delta_reuse.as_ref())
         {
             return;
         }
@@ -192,13 +193,13 @@ impl WorkerCtx {
     }
 
     /// Scans an object where it lies, if it is text that need not be decoded.
-    fn scan_in_memory(&mut self, obj: &ObjectRef, bytes: &[u8], kin: Option<&Kin>) -> bool {
+    fn scan_in_memory(&mut self, obj: &ObjectRef, bytes: &[u8], reuse: Option<&DeltaReuse>) -> bool {
         let is_plain = Encoding::detect(&bytes[..bytes.len().min(HEAD_LEN)]) == (Encoding::Bytes, 0);
         if bytes.is_empty() || !is_plain || format(bytes, &End::Reached, Some(&Whole(bytes))).is_some() {
             return false;
         }
         let stream = ChunkStream::new(SizedReader::unbounded(std::io::empty()), Units::Bytes, 0);
-        self.scan_last(obj, stream, bytes, End::Reached, kin);
+        self.scan_last(obj, stream, bytes, End::Reached, reuse);
         true
     }
 
@@ -315,12 +316,12 @@ impl WorkerCtx {
         mut stream: ChunkStream,
         bytes: &[u8],
         end: End,
-        kin: Option<&Kin>,
+        reuse: Option<&DeltaReuse>,
     ) {
         self.count_fetched(bytes.len());
         let chunk = stream.cut(obj.name(), bytes, true);
         if !bytes.is_empty() {
-            self.scan_akin(obj, bytes, chunk, kin);
+            self.scan_reusing(obj, bytes, chunk, reuse);
         }
         if let Some(sampler) = stream.sampler {
             self.finish_sample(obj, *sampler, matches!(end, End::Reached));
@@ -377,7 +378,7 @@ fn rest(reader: SizedReader, end: End) -> Box<dyn Read + Send> {
     }
 }
 
-struct Flawed(crate::source::ObjectError);
+struct Flawed(ObjectError);
 
 impl Read for Flawed {
     fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {

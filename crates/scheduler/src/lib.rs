@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A large object that can be read at any place is read in pieces by all threads: `FetchSync` reads and scans one.
-//! A table is read in batches of rows instead of chunks, and scanned by the thread that reads it ([`RowReader`]).
+//! A table is read in batches of rows instead of chunks, and scanned by the thread that reads it.
 //!
 //! Threads steal work from each other and never block on one another: who finds no permit parks its
 //! cursor, who finds no buffer scans where it is. Everything in flight is bounded: objects by the
@@ -21,7 +21,6 @@ mod buffer;
 mod cells;
 mod container;
 mod core;
-mod database;
 mod executor;
 mod fetch;
 mod frontier;
@@ -35,6 +34,7 @@ mod metrics;
 pub mod micro;
 mod object;
 mod occurrences;
+mod opened;
 mod packet;
 mod pieces;
 mod position;
@@ -44,22 +44,18 @@ mod scan;
 mod separated;
 mod source;
 mod sync;
-mod table;
+mod tables;
 mod task;
 #[cfg(test)]
 #[cfg(not(loom))]
 mod tests;
 
-pub use domesday_columns::{ColumnValues, RowBatch};
-
 pub use buffer::{BUFFER_LEN_MAX, BufferPool, TsBufferHandle};
 pub use core::{CHUNK_SIZE, CHUNK_SIZE_MAX, CHUNK_SIZE_MIN, CoreConfig, ScanCore};
-pub use domesday_engine::{PathKind, Stretch, Traces};
+pub use domesday_engine::{CopiedRange, PathKind, ReusableHits};
 pub use frontier::{ObjectFrontier, Permit};
 pub use metrics::Metrics;
+pub use opened::{DeltaBase, DeltaReuse, HitsSlot, OpenBytes, Opened};
 pub use packet::{OCCURRENCE_CAP, Packet, PacketHandle, PacketOptions, PacketTotals, ResultSink};
-pub use source::{
-    CursorState, EnumCursor, Kin, ObjectDescriptor, ObjectError, ObjectSource, OpenObject, TracesSlot,
-};
-pub use table::{DatabaseFile, DatabaseTables, NestedTable, OpenTable, RowReader};
+pub use source::{CursorState, EnumCursor, ObjectDescriptor, ObjectSource};
 pub use task::{ENUM_BATCH_SIZE, MAX_FETCH_SPAWNS_PER_ENUM};

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crossbeam_deque::Worker;
-use domesday_content::Limits;
+use domesday_content::{Limits, ObjectError};
 use domesday_engine::{RuleErrors, RuleSet, Scanner};
 use domesday_model::{FindingDraft, FingerprintKey, ObjectReport};
 
@@ -20,8 +20,9 @@ use crate::fetch::Fetch;
 use crate::frontier::ObjectFrontier;
 use crate::metrics::WorkerMetrics;
 use crate::object::{ObjectCtx, ObjectRef};
+use crate::opened::{OpenBytes, Opened};
 use crate::packet::{LivePackets, Packet, PacketCtx, PacketOptions, PacketTotals, ResultSink};
-use crate::source::{EnumCursor, ObjectDescriptor, ObjectError, ObjectSource, OpenObject};
+use crate::source::{EnumCursor, ObjectDescriptor, ObjectSource};
 use crate::task::Task;
 
 /// Steps in a row. The queues of so many tasks fit into a processor's cache.
@@ -66,8 +67,8 @@ impl ObjectSource for Nothing {
         Ok(())
     }
 
-    fn open(&self, _: &ObjectDescriptor) -> Result<OpenObject, ObjectError> {
-        Ok(OpenObject { reader: Box::new(std::io::empty()), random: None, size: Some(0) })
+    fn open(&self, _: &ObjectDescriptor) -> Result<Opened, ObjectError> {
+        Ok(Opened::Bytes(OpenBytes::stream(Box::new(std::io::empty()), Some(0))))
     }
 }
 

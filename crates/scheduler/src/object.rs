@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use domesday_content::Budget;
+use domesday_content::{Budget, ObjectError};
 use domesday_engine::PathKind;
 use domesday_model::reason::Weight;
 use domesday_model::{Location, NestedStep, ObjectReport, ObjectStatus, TableObservation};
@@ -18,7 +18,7 @@ use crate::executor::Turn;
 use crate::frontier::Permit;
 use crate::occurrences::{Occurrences, Tally};
 use crate::packet::PacketCtx;
-use crate::source::{ObjectDescriptor, ObjectError};
+use crate::source::ObjectDescriptor;
 
 pub type ObjectRef = Arc<ObjectCtx>;
 
@@ -302,9 +302,6 @@ impl Drop for ObjectCtx {
         if !results.is_empty() {
             let results = std::mem::take(results);
             self.packet.guarded("the result sink", || self.report(results));
-        }
-        if let Origin::Root(descriptor) = &self.origin {
-            self.packet.guarded("the object source", || self.packet.source.after(descriptor));
         }
     }
 }

@@ -8,11 +8,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-use domesday_content::Limits;
+use domesday_content::{Limits, ObjectError};
 use domesday_engine::Scanner;
 use domesday_model::{FindingDraft, FingerprintKey, ObjectReport, Reason, Score, TableObservation};
 
-use crate::source::{ObjectError, ObjectSource};
+use crate::source::ObjectSource;
 
 /// Where a packet's results go. Called on executor threads: quick, and never blocking for long.
 pub trait ResultSink: Send + Sync {

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use domesday_content::ReadAt;
+use domesday_content::{ObjectError, ReadAt};
 use domesday_engine::{LOOKAHEAD, LOOKBEHIND};
 
 use crate::executor::WorkerCtx;
@@ -26,7 +26,6 @@ use crate::occurrences::Tally;
 use crate::position::{Place, Units};
 use crate::reader::{End, Filled, SizedReader};
 use crate::scan::ChunkPlace;
-use crate::source::ObjectError;
 use crate::task::Task;
 
 /// Pieces of the smallest object that is read so: for fewer it is not worth the while.

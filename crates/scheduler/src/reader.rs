@@ -4,10 +4,8 @@
 use std::io::{self, Read};
 use std::sync::Arc;
 
-use domesday_content::{Input, ReadAt, Utf16Decoder};
+use domesday_content::{Input, ObjectError, ReadAt, Utf16Decoder};
 use domesday_model::Reason;
-
-use crate::source::ObjectError;
 
 /// How far an object may grow beyond its size at open before the rest is left, if twice that size is
 /// less: 64 MiB. A log that is written faster than it is read must not be read for ever.

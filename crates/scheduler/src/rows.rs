@@ -9,11 +9,12 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use domesday_columns::{CellMatch, ColumnValues, RowBatch, SketchKey, TableScan};
-use domesday_content::Budget;
+use domesday_columns::{CellMatch, SketchKey, TableScan};
+use domesday_content::{Budget, ObjectError, OpenTable, RowReader};
 use domesday_model::fingerprint::preview;
 use domesday_model::{
-    FindingDraft, Location, NestedStep, Position, Reason, Span, TableObservation, TableShape,
+    ColumnValues, FindingDraft, Location, NestedStep, Position, Reason, RowBatch, Span, TableObservation,
+    TableShape,
 };
 
 use crate::cells::{self, CellText, CellTexts};
@@ -24,8 +25,6 @@ use crate::occurrences::{Kept, Tally};
 use crate::packet::PacketCtx;
 use crate::position::{code_points, raw_len};
 use crate::scan::chain;
-use crate::source::ObjectError;
-use crate::table::{OpenTable, RowReader};
 use crate::task::Task;
 
 /// The place of a flaw that any other outranks.
@@ -72,8 +71,9 @@ struct Cut {
 }
 
 impl TableStream {
-    pub(crate) fn new(obj: &ObjectRef, opened: OpenTable) -> TableStream {
-        let OpenTable { table, shape, is_sample, rows: reader } = opened;
+    /// `table` is where the table is, which `obj` may be a range of.
+    pub(crate) fn new(obj: &ObjectRef, table: Arc<Location>, opened: OpenTable) -> TableStream {
+        let OpenTable { shape, is_sample, rows: reader } = opened;
         let column = |(ordinal, name): (usize, &str)| {
             let mut location = Location::clone(&table);
             location.nested.push(NestedStep { name: name.into(), ordinal: ordinal as u32 });

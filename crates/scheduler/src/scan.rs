@@ -13,8 +13,8 @@ use domesday_model::{FindingDraft, Span};
 use crate::executor::WorkerCtx;
 use crate::object::ObjectCtx;
 use crate::occurrences::{Kept, Tally};
+use crate::opened::DeltaReuse;
 use crate::position::{Place, Units, raw_len};
-use crate::source::Kin;
 
 /// Which bytes of a buffer are a chunk, and where in the object they are. Buffers are at most 4 MiB, so
 /// 32 bits hold every length.
@@ -34,12 +34,18 @@ pub struct ChunkPlace {
 impl WorkerCtx {
     /// Matches a chunk that lies in `buffer`, and adds what is found to the object.
     pub(crate) fn scan_chunk(&mut self, obj: &ObjectCtx, buffer: &[u8], at: ChunkPlace) {
-        self.scan_akin(obj, buffer, at, None);
+        self.scan_reusing(obj, buffer, at, None);
     }
 
-    /// The same for a whole object that has something in common with others.
-    pub(crate) fn scan_akin(&mut self, obj: &ObjectCtx, buffer: &[u8], at: ChunkPlace, kin: Option<&Kin>) {
-        let (len, found) = self.search_chunk(obj, buffer, at, kin);
+    /// The same for a whole object that may be a delta, or the base of one.
+    pub(crate) fn scan_reusing(
+        &mut self,
+        obj: &ObjectCtx,
+        buffer: &[u8],
+        at: ChunkPlace,
+        reuse: Option<&DeltaReuse>,
+    ) {
+        let (len, found) = self.search_chunk(obj, buffer, at, reuse);
         obj.add_part(len, found);
     }
 
@@ -51,9 +57,9 @@ impl WorkerCtx {
         obj: &ObjectCtx,
         buffer: &[u8],
         at: ChunkPlace,
-        kin: Option<&Kin>,
+        reuse: Option<&DeltaReuse>,
     ) -> (u64, Vec<Tally>) {
-        match catch_unwind(AssertUnwindSafe(|| self.match_chunk(obj, buffer, at, kin))) {
+        match catch_unwind(AssertUnwindSafe(|| self.match_chunk(obj, buffer, at, reuse))) {
             Ok(found) => (u64::from(at.accept_end - at.prefix_len), found),
             Err(panic) => {
                 self.blame(obj, &*panic);
@@ -67,7 +73,7 @@ impl WorkerCtx {
         obj: &ObjectCtx,
         buffer: &[u8],
         at: ChunkPlace,
-        kin: Option<&Kin>,
+        reuse: Option<&DeltaReuse>,
     ) -> Vec<Tally> {
         let packet = obj.packet();
         let bytes = &buffer[..at.len as usize];
@@ -75,15 +81,15 @@ impl WorkerCtx {
         let started = Instant::now();
         self.matches.clear();
         let chunk = Chunk { bytes, accept: accept.clone(), path: obj.name(), kind: obj.kind() };
-        match kin {
+        match reuse {
             None => packet.scanner.scan(&chunk, &mut self.scratch, &mut self.matches),
-            Some(Kin { base, own }) => {
-                let known = base.as_ref().and_then(|(traces, common)| Some((traces.get()?, &common[..])));
+            Some(DeltaReuse { base, own }) => {
+                let base = base.as_ref().and_then(|base| Some((base.hits.get()?, &base.copied[..])));
                 let (keep, scratch) = (own.is_some(), &mut self.scratch);
-                let traces = packet.scanner.scan_akin(&chunk, known, keep, scratch, &mut self.matches);
-                if let (Some(own), Some(traces)) = (own, traces) {
-                    // Whoever scanned the same object at the same time has left the same.
-                    let _ = own.set(traces);
+                let hits = packet.scanner.scan_with_base(&chunk, base, keep, scratch, &mut self.matches);
+                if let (Some(own), Some(hits)) = (own, hits) {
+                    // Whoever scanned the same object at the same time has kept the same.
+                    let _ = own.set(hits);
                 }
             }
         }

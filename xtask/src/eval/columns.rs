@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
-use domesday_columns::{ColumnLabel, ColumnSketch, LabelKind, RowBatch, SketchKey, TableScan, classify};
+use domesday_columns::{ColumnLabel, ColumnSketch, LabelKind, SketchKey, TableScan, classify};
 use domesday_engine::{Rule, RuleSet, Scanner, Scratch};
-use domesday_model::{Category, ColumnShape, Score, TableShape};
+use domesday_model::{Category, ColumnShape, RowBatch, Score, TableShape};
 use serde::Deserialize;
 
 use super::metrics::Counts;

@@ -1,4 +1,5 @@
-//! Kinds of data source are named by the connectors alone: everything else asks a factory.
+//! Kinds of data source are named by the connectors alone: everything else asks a factory. And no connector imports
+//! another.
 //!
 //! The kinds are those of the generated reference in `docs/connectors.md`, which a test keeps up to date. The check
 //! reads text: a string that is a kind is an offence wherever it stands, unless it is listed here with what else it
@@ -16,10 +17,15 @@ const REFERENCE: &str = "docs/connectors.md";
 const HEADING: &str = "### `";
 /// The one file that registers connectors.
 const REGISTRATION: &str = "crates/cli/src/connectors.rs";
+/// The crates of the connectors, as code names them.
+const CONNECTOR_CRATES: &[&str] = &[concat!("domesday_", "connectors"), concat!("domesday_", "git")];
+/// One folder or file per connector.
+const CONNECTORS: &str = "crates/connectors/src/";
 /// Where kinds may be named: the connectors, and what only tests run. The engine knows no data sources: its words are
 /// those of rules.
 const FREE: &[&str] = &[
-    "crates/connectors/",
+    CONNECTORS,
+    "crates/git/",
     "crates/testkit/",
     "crates/engine/",
     "crates/store/src/conformance/",
@@ -63,6 +69,9 @@ fn offences_of(name: &str, text: &str, kinds: &[&str]) -> Vec<String> {
         || FREE.iter().any(|folder| name.starts_with(folder))
         || is_test_file(name)
         || !name.contains("/src/");
+    if let Some(place) = name.strip_prefix(CONNECTORS) {
+        return imports_of_others(name, place, text);
+    }
     if is_free {
         return Vec::new();
     }
@@ -75,7 +84,7 @@ fn offences_of(name: &str, text: &str, kinds: &[&str]) -> Vec<String> {
             continue;
         }
         let at = format!("{name}:{}", index + 1);
-        if code.contains(concat!("domesday_", "connectors")) {
+        if CONNECTOR_CRATES.iter().any(|named| code.contains(named)) {
             offences.push(format!("{at}: a concrete connector; only {REGISTRATION} may name one"));
         }
         let named = kinds.iter().find(|kind| !meant.contains(kind) && code.contains(&format!("\"{kind}\"")));
@@ -84,6 +93,17 @@ fn offences_of(name: &str, text: &str, kinds: &[&str]) -> Vec<String> {
         }
     }
     offences
+}
+
+/// Where a connector names a module of the crate that is not its own.
+fn imports_of_others(name: &str, place: &str, text: &str) -> Vec<String> {
+    let own = place.split(['/', '.']).next().unwrap_or_default();
+    let is_of_other = |line: &str| {
+        let mut named = line.split("crate::").skip(1).filter(|_| !line.trim_start().starts_with("//"));
+        named.any(|path| path.split(|c: char| !c.is_alphanumeric() && c != '_').next() != Some(own))
+    };
+    let offences = text.lines().enumerate().filter(|(_, line)| is_of_other(line));
+    offences.map(|(index, _)| format!("{name}:{}: `{own}` imports another connector", index + 1)).collect()
 }
 
 #[cfg(test)]
@@ -103,7 +123,8 @@ mod tests {
         let text = "//! Owns.\nif kind == \"git\" {}\n";
         check("crates/cli/src/target/mod.rs", text, &["mod.rs:2: the kind `git`"]);
         check("crates/model/src/job.rs", text, &["job.rs:2: the kind `git`"]);
-        check("crates/connectors/src/git/mod.rs", text, &[]);
+        check("crates/git/src/lib.rs", text, &[]);
+        check("crates/connectors/src/github/mod.rs", text, &[]);
         check(REGISTRATION, text, &[]);
         check("crates/cli/src/target/tests.rs", text, &[]);
         check("crates/cli/tests/usage.rs", text, &[]);
@@ -119,9 +140,18 @@ mod tests {
 
     #[test]
     fn a_concrete_connector_is_imported_by_the_registration_only() {
-        let text = format!("//! Owns.\nuse {}::git::GitConfig;\n", concat!("domesday_", "connectors"));
-        check("crates/cli/src/a.rs", &text, &["a.rs:2: a concrete connector"]);
-        check(REGISTRATION, &text, &[]);
+        for named in CONNECTOR_CRATES {
+            let text = format!("//! Owns.\nuse {named}::GitConfig;\n");
+            check("crates/cli/src/a.rs", &text, &["a.rs:2: a concrete connector"]);
+            check(REGISTRATION, &text, &[]);
+        }
+    }
+
+    #[test]
+    fn no_connector_imports_another() {
+        let text = "//! Of crate::url.\nuse crate::databases::name;\nuse super::config;\n";
+        check("crates/connectors/src/databases/mysql/mod.rs", text, &[]);
+        check("crates/connectors/src/stdin.rs", text, &["stdin.rs:2: `stdin` imports another connector"]);
     }
 
     #[test]

@@ -20,6 +20,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "domesday-connectors",
         &["domesday-model", "domesday-content", "domesday-scheduler", "domesday-tls", "domesday-connector"],
     ),
+    ("domesday-git", &["domesday-model", "domesday-content", "domesday-scheduler", "domesday-connector"]),
     (
         "domesday-control",
         &[
@@ -42,6 +43,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "domesday-store",
             "domesday-connector",
             "domesday-connectors",
+            "domesday-git",
             "domesday-control",
         ],
     ),
@@ -57,7 +59,7 @@ const CONFINED: &[(&str, &[&str])] = &[
     ("anyhow", &["domesday"]),
     ("clap", &["domesday"]),
     ("indicatif", &["domesday"]),
-    ("rusqlite", &["domesday-store", "domesday-connectors"]),
+    ("rusqlite", &["domesday-content", "domesday-store"]),
     ("tokio-postgres", &["domesday-tls", "domesday-store", "domesday-connectors"]),
 ];
 

@@ -12,9 +12,14 @@ const PRODUCTION_LINES_MAX: usize = 500;
 /// Where source files are.
 const FOLDERS: &[&str] = &["crates", "xtask"];
 /// Where SQL may be: the book's in the store, that of scanned servers with their connectors and the servers of tests,
-/// and in the harness that checks the book independently of the store.
-const SQL_FOLDERS: &[&str] =
-    &["crates/store/", "crates/connectors/src/databases/", "crates/testkit/", "xtask/"];
+/// that of embedded databases with their reader, and in the harness that checks the book independently of the store.
+const SQL_FOLDERS: &[&str] = &[
+    "crates/store/",
+    "crates/connectors/src/databases/",
+    "crates/content/src/sqlite/",
+    "crates/testkit/",
+    "xtask/",
+];
 /// How a statement begins in a string.
 const SQL: &[&str] =
     &["\"SELECT ", "\"INSERT INTO ", "\"DELETE FROM ", "\"UPDATE ", "\"CREATE TABLE ", "\"PRAGMA "];

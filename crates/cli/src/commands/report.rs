@@ -11,9 +11,9 @@ use anyhow::{Context, Result};
 use domesday_connector::Connector;
 use domesday_control::{RevealKey, reveal};
 use domesday_engine::{RuleSet, Scanner};
-use domesday_model::{DatasourceId, JobStatus, ObjectKey, RecordKind, ScanOptions};
+use domesday_model::{DatasourceId, JobStatus, ListedObject, ObjectKey, RecordKind, ScanOptions};
 use domesday_scheduler::ScanCore;
-use domesday_store::{MasterJob, Occurrence, OccurrenceFilter, PacketObject, ReportStore};
+use domesday_store::{MasterJob, Occurrence, OccurrenceFilter, ReportStore};
 
 use super::{stderr_style, stdout_style};
 use crate::Exit;
@@ -57,16 +57,14 @@ pub struct Values<'a> {
 }
 
 impl Values<'_> {
-    /// Those of one object, read again. What has rows is a table, or else a file of separated values.
+    /// Those of one object, read again. What has rows is a table, or a file with tables or separated values in it, which
+    /// its connector opens as a file whatever it is taken for.
     async fn of(&self, object: &(DatasourceId, ObjectKey), has_rows: bool) -> HashMap<RevealKey, Vec<u8>> {
         let Some(connector) = self.connectors.get(&object.0) else { return HashMap::new() };
-        let read = async |kind| {
-            let object = PacketObject { kind, ..PacketObject::unlisted(object.1.clone()) };
-            let (scanner, connector) = (Arc::clone(&self.scanner), Arc::clone(connector));
-            reveal(self.core, scanner, connector, self.options, object).await
-        };
-        let of_table = if has_rows { read(RecordKind::Table).await } else { HashMap::new() };
-        if of_table.is_empty() { read(RecordKind::File).await } else { of_table }
+        let kind = if has_rows { RecordKind::Table } else { RecordKind::File };
+        let object = ListedObject { kind, ..ListedObject::by_key(object.1.clone()) };
+        let (scanner, connector) = (Arc::clone(&self.scanner), Arc::clone(connector));
+        reveal(self.core, scanner, connector, self.options, object).await
     }
 }
 

@@ -3,13 +3,12 @@
 use std::sync::{Arc, LazyLock};
 
 use domesday_engine::{RuleSet, Scanner, Scratch};
-use domesday_model::{ColumnShape, Level, Score, TableShape};
+use domesday_model::{ColumnShape, Level, RowBatch, Score, TableShape};
 
 use super::kinds::Kind;
 use super::{ColumnVerdict, LabelKind, classify, wilson};
 use crate::scan::TableScan;
 use crate::sketch::{ColumnSketch, SketchKey};
-use crate::values::RowBatch;
 
 static SCANNER: LazyLock<Scanner> = LazyLock::new(|| {
     let rules = RuleSet::builtin().unwrap_or_else(|errors| panic!("{errors}"));

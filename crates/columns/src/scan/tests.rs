@@ -3,13 +3,12 @@
 use std::sync::{Arc, LazyLock};
 
 use domesday_engine::{Chunk, Match, RuleSet, Scanner, Scratch};
-use domesday_model::{ColumnShape, Score, TableShape};
+use domesday_model::{ColumnShape, RowBatch, Score, TableShape};
 use proptest::prelude::*;
 
 use super::{CellMatch, TableScan};
 use crate::header::{Frame, Vocabulary};
 use crate::sketch::{ColumnSketch, SketchKey};
-use crate::values::RowBatch;
 
 static SCANNER: LazyLock<Scanner> = LazyLock::new(|| {
     let rules = RuleSet::builtin().unwrap_or_else(|errors| panic!("{errors}"));

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use domesday_model::ObjectKey;
+use domesday_scheduler::Opened;
 use tokio::runtime::Handle;
 
-use super::reading::requests;
-use super::walk::{BATCH, on_scan_thread, read, walk};
+use super::reading::listed_objects;
+use super::walk::{BATCH, on_scan_thread, open, read, walk};
 use super::{Fixture, cases};
 use crate::Connector;
 
@@ -47,8 +48,8 @@ async fn a_dropped_reader_leaves_nothing(fixture: Arc<dyn Fixture>) {
         let keys: Vec<ObjectKey> = fixture.objects().into_keys().collect();
         let reads = move || {
             for key in keys {
-                drop(connector.open(&key).unwrap());
-                let read = connector.open(&key).unwrap().reader.read(&mut [0]);
+                drop(open(&*connector, &key).unwrap());
+                let read = open(&*connector, &key).unwrap().reader.read(&mut [0]);
                 assert!(read.is_ok(), "`{key}`");
             }
         };
@@ -61,13 +62,13 @@ async fn what_is_read_ahead_may_be_dropped(fixture: Arc<dyn Fixture>) {
     let before = used_once(&*fixture).await;
     for round in 0..ROUNDS {
         let connector = fixture.connector().await;
-        let requests = requests(&*connector).await;
-        drop(connector.read_ahead(&requests));
-        let Some(ahead) = connector.read_ahead(&requests) else { return };
+        let listed = listed_objects(&*connector).await;
+        drop(connector.read_ahead(&listed));
+        let Some(ahead) = connector.read_ahead(&listed) else { return };
         let opens = move || {
             // One that is read, one that is not, and the rest under way.
-            let mut first = ahead.open(0).unwrap();
-            let _second = ahead.open(round % requests.len());
+            let mut first = ahead.open(0).and_then(Opened::into_bytes).unwrap();
+            let _second = ahead.open(round % listed.len());
             drop(ahead);
             drop(first.reader.read(&mut [0]));
         };

@@ -3,11 +3,12 @@
 use std::io::Read;
 use std::sync::Arc;
 
+use domesday_content::ObjectError;
 use domesday_model::ObjectKey;
-use domesday_scheduler::{ObjectError, OpenObject};
+use domesday_scheduler::{OpenBytes, Opened};
 
-use super::reading::requests;
-use super::walk::{BATCH, BATCH_SIZES, list, on_scan_thread, walk};
+use super::reading::listed_objects;
+use super::walk::{BATCH, BATCH_SIZES, list, on_scan_thread, open, walk};
 use super::{Fixture, cases};
 use crate::ConnectorError;
 
@@ -44,20 +45,20 @@ async fn a_bad_credential_is_told_and_not_shown(fixture: Arc<dyn Fixture>) {
         );
     }
     let key = fixture.objects().into_keys().next().unwrap();
-    let opened = on_scan_thread(move || connector.open(&key).and_then(|open| read_some(open).1)).await;
+    let opened = on_scan_thread(move || open(&*connector, &key).and_then(|open| read_some(open).1)).await;
     let error = opened.expect_err("a bad credential opens nothing");
     assert!(!error.to_string().contains(&refused.secret));
 }
 
 /// What was read, and how it ended.
-fn read_some(mut open: OpenObject) -> (Vec<u8>, Result<(), ObjectError>) {
+fn read_some(mut open: OpenBytes) -> (Vec<u8>, Result<(), ObjectError>) {
     let mut bytes = Vec::new();
     let ended = open.reader.read_to_end(&mut bytes);
     (bytes, ended.map(drop).map_err(ObjectError::from))
 }
 
 /// Whether all of it came; if not, what came is the beginning of it.
-fn check_flaky(key: &ObjectKey, content: &[u8], opened: Result<OpenObject, ObjectError>) -> bool {
+fn check_flaky(key: &ObjectKey, content: &[u8], opened: Result<OpenBytes, ObjectError>) -> bool {
     let error = match opened.map(read_some) {
         Ok((bytes, Ok(()))) => {
             assert_eq!(bytes, content, "`{key}`");
@@ -79,7 +80,7 @@ async fn flaky_reads_give_the_right_bytes_or_an_error(fixture: Arc<dyn Fixture>)
     for _ in 0..ATTEMPTS {
         for (key, content) in fixture.objects() {
             let connector = Arc::clone(&connector);
-            let reads = move || check_flaky(&key, &content, connector.open(&key));
+            let reads = move || check_flaky(&key, &content, open(&*connector, &key));
             whole += usize::from(on_scan_thread(reads).await);
         }
     }
@@ -88,13 +89,13 @@ async fn flaky_reads_give_the_right_bytes_or_an_error(fixture: Arc<dyn Fixture>)
 
 async fn flaky_objects_read_ahead_give_the_right_bytes_or_an_error(fixture: Arc<dyn Fixture>) {
     let Some(connector) = fixture.with_flaky_reads().await else { return };
-    let requests = requests(&*fixture.connector().await).await;
+    let listed = listed_objects(&*fixture.connector().await).await;
     for _ in 0..ATTEMPTS {
-        let Some(ahead) = connector.read_ahead(&requests) else { return };
+        let Some(ahead) = connector.read_ahead(&listed) else { return };
         let objects = fixture.objects();
         let reads = move || {
             for (index, (key, content)) in objects.iter().enumerate() {
-                check_flaky(key, content, ahead.open(index));
+                check_flaky(key, content, ahead.open(index).and_then(Opened::into_bytes));
             }
         };
         on_scan_thread(reads).await;

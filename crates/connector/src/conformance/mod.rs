@@ -27,6 +27,7 @@ use domesday_model::ObjectKey;
 use crate::Connector;
 
 pub use runner::{alone, broken};
+pub use walk::open;
 
 /// A populated source of the kind under test: a few small objects, in several containers where the kind has
 /// containers, more than one in each.

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use domesday_model::{ObjectKey, Reason};
-use domesday_scheduler::ObjectError;
+use domesday_content::ObjectError;
+use domesday_model::{ListedObject, ObjectKey, Reason};
+use domesday_scheduler::Opened;
 
 use super::walk::{BATCH, on_scan_thread, read, read_whole, walk};
 use super::{Fixture, cases};
-use crate::{Connector, ReadAhead, Request, Step, Surroundings, Trial};
+use crate::{Connector, ReadAhead, Step, Surroundings, Trial};
 
 cases![
     every_object_gives_its_bytes,
@@ -66,14 +67,17 @@ async fn objects_read_ahead_need_not_be_opened(fixture: Arc<dyn Fixture>) {
 async fn read_ahead_in(fixture: &dyn Fixture, order: impl Fn(Vec<usize>) -> Vec<usize>) {
     let connector = fixture.connector().await;
     let objects: Vec<(ObjectKey, Vec<u8>)> = fixture.objects().into_iter().collect();
-    let Some(ahead) = connector.read_ahead(&requests(&*connector).await) else { return };
+    let Some(ahead) = connector.read_ahead(&listed_objects(&*connector).await) else { return };
     let ahead: Arc<dyn ReadAhead> = ahead.into();
     let places = order((0..objects.len()).collect());
     let mut threads = Vec::new();
     for share in places.chunks(places.len().div_ceil(THREADS).max(1)) {
         let (ahead, share) = (Arc::clone(&ahead), share.to_vec());
         let reads = move || -> Vec<(usize, Result<Vec<u8>, ObjectError>)> {
-            share.into_iter().map(|index| (index, ahead.open(index).and_then(read_whole))).collect()
+            share
+                .into_iter()
+                .map(|index| (index, ahead.open(index).and_then(Opened::into_bytes).and_then(read_whole)))
+                .collect()
         };
         threads.push(tokio::spawn(on_scan_thread(reads)));
     }
@@ -86,15 +90,11 @@ async fn read_ahead_in(fixture: &dyn Fixture, order: impl Fn(Vec<usize>) -> Vec<
 }
 
 /// All objects in the order of their keys, as they are listed.
-pub(super) async fn requests(connector: &dyn Connector) -> Vec<Request> {
+pub(super) async fn listed_objects(connector: &dyn Connector) -> Arc<[ListedObject]> {
     let seen = walk(connector, BATCH).await.unwrap();
-    let request = |(key, record): (_, domesday_model::UnitRecord)| Request {
-        key,
-        size: record.size,
-        marks: record.marks,
-        metadata: None,
-    };
-    seen.objects.into_iter().map(request).collect()
+    let listed =
+        |(key, record)| ListedObject { key, ..ListedObject::in_container(&ObjectKey::default(), &record) };
+    seen.objects.into_iter().map(listed).collect()
 }
 
 async fn a_missing_object_has_vanished(fixture: Arc<dyn Fixture>) {

@@ -5,8 +5,9 @@ use std::io::Read;
 use std::sync::Arc;
 use std::thread;
 
-use domesday_model::{ObjectKey, RecordKind, UnitRecord};
-use domesday_scheduler::{ObjectError, OpenObject};
+use domesday_content::ObjectError;
+use domesday_model::{ListedObject, ObjectKey, RecordKind, UnitRecord};
+use domesday_scheduler::{OpenBytes, Opened};
 use tokio::sync::oneshot;
 
 use crate::{Connector, ConnectorError, Listing};
@@ -98,14 +99,19 @@ pub async fn on_scan_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send +
     result.await.expect("the work on a scan thread ends without a panic")
 }
 
+/// Opens an object of which only the key is known.
+pub fn open(connector: &dyn Connector, key: &ObjectKey) -> Result<OpenBytes, ObjectError> {
+    connector.open(&ListedObject::by_key(key.clone())).and_then(Opened::into_bytes)
+}
+
 /// Opens an object and reads it whole.
 pub async fn read(connector: &Arc<dyn Connector>, key: &ObjectKey) -> Result<Vec<u8>, ObjectError> {
     let (connector, key) = (Arc::clone(connector), key.clone());
-    on_scan_thread(move || connector.open(&key).and_then(read_whole)).await
+    on_scan_thread(move || open(&*connector, &key).and_then(read_whole)).await
 }
 
 /// An object's bytes. What it says of its size must hold, and so must the bytes at any place.
-pub fn read_whole(mut open: OpenObject) -> Result<Vec<u8>, ObjectError> {
+pub fn read_whole(mut open: OpenBytes) -> Result<Vec<u8>, ObjectError> {
     let (mut bytes, mut buffer) = (Vec::new(), [0; BUFFER_LEN]);
     loop {
         match open.reader.read(&mut buffer)? {

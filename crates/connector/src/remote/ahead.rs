@@ -2,12 +2,14 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use domesday_scheduler::{ObjectError, OpenObject};
+use domesday_content::ObjectError;
+use domesday_model::ListedObject;
+use domesday_scheduler::Opened;
 
 use super::budget::{AHEAD, Bytes};
 use super::part::{Object, Pending, Whole};
 use super::{AbortOnDrop, Listed, RangeSource, reader, runtime};
-use crate::{ReadAhead, Request};
+use crate::ReadAhead;
 
 /// Bytes that one packet has ahead, at most: 16 MiB. A packet whose turn is far off does not take the room of
 /// one that is being read.
@@ -32,14 +34,14 @@ struct Packet {
 }
 
 impl PacketAhead {
-    pub fn begin(source: &Arc<dyn RangeSource>, requests: &[Request]) -> Result<PacketAhead, ObjectError> {
-        let object = |request: &Request| {
-            let listed = Listed { size: request.size, marks: request.marks };
-            Object::new(source, request.key.clone(), Some(listed))
+    pub fn begin(source: &Arc<dyn RangeSource>, packet: &[ListedObject]) -> Result<PacketAhead, ObjectError> {
+        let object = |object: &ListedObject| {
+            let listed = Listed { size: object.size, marks: object.marks };
+            Object::new(source, object.key.clone(), Some(listed))
         };
-        let slots = requests.iter().map(|_| Slot::Waiting).collect();
+        let slots = packet.iter().map(|_| Slot::Waiting).collect();
         let packet =
-            Arc::new(Packet { objects: requests.iter().map(object).collect(), slots: Mutex::new(slots) });
+            Arc::new(Packet { objects: packet.iter().map(object).collect(), slots: Mutex::new(slots) });
         let feeder = runtime()?.spawn(feed(Arc::clone(&packet)));
         Ok(PacketAhead { packet, _feeder: AbortOnDrop(feeder.abort_handle()) })
     }
@@ -65,17 +67,18 @@ async fn feed(packet: Arc<Packet>) {
 }
 
 impl ReadAhead for PacketAhead {
-    fn open(&self, index: usize) -> Result<OpenObject, ObjectError> {
+    fn open(&self, index: usize) -> Result<Opened, ObjectError> {
         let object = Arc::clone(&self.packet.objects[index]);
         let slot = {
             let mut slots = self.packet.slots.lock().unwrap_or_else(PoisonError::into_inner);
             std::mem::replace(&mut slots[index], Slot::Opened)
         };
-        match slot {
+        let opened = match slot {
             _ if object.is_empty() => Ok(reader::open_empty()),
             Slot::Asked(pending) => reader::open(object, Some(pending.wait()?)),
             // It was opened sooner than its turn to be read ahead came, or is opened again.
             Slot::Waiting | Slot::Opened => reader::open(object, None),
-        }
+        };
+        opened.map(Opened::Bytes)
     }
 }

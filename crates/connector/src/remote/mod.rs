@@ -31,12 +31,13 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use domesday_model::{ObjectKey, Reason, VersionMarks};
-use domesday_scheduler::{ObjectError, OpenObject};
+use domesday_content::ObjectError;
+use domesday_model::{ListedObject, ObjectKey, Reason, VersionMarks};
+use domesday_scheduler::OpenBytes;
 use tokio::runtime::{Builder, Runtime};
 
+use crate::ReadAhead;
 use crate::http::jitter;
-use crate::{ReadAhead, Request};
 use ahead::PacketAhead;
 use part::Object;
 
@@ -155,12 +156,12 @@ impl Remote {
     }
 
     /// Opens an object of which nothing but its key is known.
-    pub fn open(&self, key: &ObjectKey) -> Result<OpenObject, ObjectError> {
+    pub fn open(&self, key: &ObjectKey) -> Result<OpenBytes, ObjectError> {
         reader::open(Object::new(&self.0, key.clone(), None), None)
     }
 
     /// Reads the beginnings of a packet's objects ahead, in their order.
-    pub fn read_ahead(&self, objects: &[Request]) -> Result<Box<dyn ReadAhead>, ObjectError> {
+    pub fn read_ahead(&self, objects: &[ListedObject]) -> Result<Box<dyn ReadAhead>, ObjectError> {
         Ok(Box::new(PacketAhead::begin(&self.0, objects)?))
     }
 }

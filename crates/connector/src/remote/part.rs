@@ -6,8 +6,8 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
 use bytes::Bytes;
+use domesday_content::ObjectError;
 use domesday_model::{ObjectKey, Reason};
-use domesday_scheduler::ObjectError;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::budget::{REQUESTS, shrink};

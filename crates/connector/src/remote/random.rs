@@ -5,8 +5,7 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use domesday_content::ReadAt;
-use domesday_scheduler::ObjectError;
+use domesday_content::{ObjectError, ReadAt};
 
 use super::budget::PARTS;
 use super::part::{Object, Whole};

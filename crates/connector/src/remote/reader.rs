@@ -6,7 +6,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::{Buf, Bytes};
-use domesday_scheduler::{ObjectError, OpenObject};
+use domesday_content::ObjectError;
+use domesday_scheduler::OpenBytes;
 
 use super::budget::{DEMAND_LEN, PART_LEN, PARTS};
 use super::part::{Object, Part, Pending, Whole};
@@ -19,7 +20,7 @@ const READ_ON: u64 = 1 << 20;
 const PARTS_AHEAD: usize = 4;
 
 /// Opens an object whose beginning has come, or is asked for now.
-pub(super) fn open(object: Arc<Object>, first: Option<Part>) -> Result<OpenObject, ObjectError> {
+pub(super) fn open(object: Arc<Object>, first: Option<Part>) -> Result<OpenBytes, ObjectError> {
     let Part { bytes, is_short, mut whole } = match first {
         Some(first) => first,
         None => demand(&object, first_range(&object), &Whole::default())?,
@@ -31,12 +32,12 @@ pub(super) fn open(object: Arc<Object>, first: Option<Part>) -> Result<OpenObjec
         Arc::new(RandomReader::new(Arc::clone(&object), size, whole.clone(), bytes.clone())) as _
     });
     let reader = ObjectReader { object, whole, read: 0, asked: len, current: bytes, ahead: VecDeque::new() };
-    Ok(OpenObject { reader: Box::new(reader), random, size })
+    Ok(OpenBytes { reader: Box::new(reader), random, size, delta_reuse: None })
 }
 
 /// An object that was listed as empty: there is nothing to ask for.
-pub(super) fn open_empty() -> OpenObject {
-    OpenObject { reader: Box::new(io::empty()), random: None, size: Some(0) }
+pub(super) fn open_empty() -> OpenBytes {
+    OpenBytes::stream(Box::new(io::empty()), Some(0))
 }
 
 /// What the first request for an object asks for.

@@ -140,17 +140,18 @@ fn a_packet_larger_than_the_budgets_is_read_by_a_single_thread() {
     let source = Arc::new(source(len, &[]));
     let remote = Remote::new(Arc::clone(&source) as _);
     let marks = VersionMarks::tagged(b"v1");
-    let request = |_| Request { key: ObjectKey::new("k"), size: len as u64, marks, metadata: None };
-    let requests: Vec<Request> = (0..OBJECTS).map(request).collect();
-    let packets: Vec<_> = (0..8).map(|_| remote.read_ahead(&requests).unwrap()).collect();
-    let mut open: Vec<OpenObject> = (0..OBJECTS).rev().map(|index| packets[7].open(index).unwrap()).collect();
+    let listed = |_| ListedObject { size: len as u64, marks, ..ListedObject::by_key(ObjectKey::new("k")) };
+    let objects: Vec<ListedObject> = (0..OBJECTS).map(listed).collect();
+    let packets: Vec<_> = (0..8).map(|_| remote.read_ahead(&objects).unwrap()).collect();
+    let open = |index: usize| packets[7].open(index).unwrap().into_bytes().unwrap();
+    let mut open: Vec<OpenBytes> = (0..OBJECTS).rev().map(open).collect();
     for object in &mut open {
         let mut bytes = Vec::new();
         object.reader.read_to_end(&mut bytes).unwrap();
         assert!(bytes == source.bytes);
     }
     *source.version.lock().unwrap() = Some("v2");
-    let late = remote.read_ahead(&requests[..1]).unwrap().open(0);
+    let late = remote.read_ahead(&objects[..1]).unwrap().open(0);
     assert_eq!(late.err().map(|error| error.reason), Some(Reason::Changed));
 }
 

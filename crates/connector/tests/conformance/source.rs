@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use domesday_connector::conformance::{Fixture, Refused};
-use domesday_connector::{Connector, ConnectorError, Listing, ReadAhead, Request};
-use domesday_model::{ObjectKey, Reason, RecordKind, ResumePolicy, UnitRecord, VersionMarks};
-use domesday_scheduler::{ObjectError, OpenObject};
+use domesday_connector::{Connector, ConnectorError, Listing, ReadAhead};
+use domesday_content::ObjectError;
+use domesday_model::{ListedObject, ObjectKey, Reason, RecordKind, ResumePolicy, UnitRecord, VersionMarks};
+use domesday_scheduler::{OpenBytes, Opened};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
@@ -187,7 +188,7 @@ impl Memory {
         })
     }
 
-    fn open_as(&self, object: &ObjectKey, fault: Fault) -> Result<OpenObject, ObjectError> {
+    fn open_as(&self, object: &ObjectKey, fault: Fault) -> Result<Opened, ObjectError> {
         self.refuse().map_err(|error| ObjectError::new(error.reason(), error.to_string()))?;
         let Some((mut content, _)) = self.objects().get(object.as_bytes()).cloned() else {
             let reason =
@@ -204,14 +205,14 @@ impl Memory {
         let size = Some(content.len() as u64);
         if !self.is_cut() {
             let reader = Box::new(Cursor::new(content));
-            return Ok(OpenObject { reader, random: Some(Arc::new(random)), size });
+            return Ok(Opened::Bytes(OpenBytes::seekable(reader, Arc::new(random), size)));
         }
         content.truncate(content.len() / 2);
         let end: Box<dyn Read + Send> = match fault {
             Fault::CutIsTheEnd => Box::new(std::io::empty()),
             _ => Box::new(Broken),
         };
-        Ok(OpenObject { reader: Box::new(Cursor::new(content).chain(end)), random: None, size: None })
+        Ok(Opened::Bytes(OpenBytes::stream(Box::new(Cursor::new(content).chain(end)), None)))
     }
 }
 
@@ -269,28 +270,27 @@ impl Connector for Memory {
         Ok(Box::new(MemoryListing { memory: self.clone(), entries, next, batches: 0 }))
     }
 
-    fn open(&self, object: &ObjectKey) -> Result<OpenObject, ObjectError> {
-        self.open_as(object, self.fault)
+    fn open(&self, object: &ListedObject) -> Result<Opened, ObjectError> {
+        self.open_as(&object.key, self.fault)
     }
 
-    fn read_ahead(&self, objects: &[Request]) -> Option<Box<dyn ReadAhead>> {
-        let keys = objects.iter().map(|request| request.key.clone()).collect();
-        Some(Box::new(Ahead { memory: self.clone(), keys }))
+    fn read_ahead(&self, objects: &Arc<[ListedObject]>) -> Option<Box<dyn ReadAhead>> {
+        Some(Box::new(Ahead { memory: self.clone(), objects: Arc::clone(objects) }))
     }
 }
 
 struct Ahead {
     memory: Memory,
-    keys: Vec<ObjectKey>,
+    objects: Arc<[ListedObject]>,
 }
 
 impl ReadAhead for Ahead {
-    fn open(&self, index: usize) -> Result<OpenObject, ObjectError> {
+    fn open(&self, index: usize) -> Result<Opened, ObjectError> {
         let fault = match self.memory.fault {
             Fault::OtherBytesAhead => Fault::WrongBytes,
             fault => fault,
         };
-        self.memory.open_as(&self.keys[index], fault)
+        self.memory.open_as(&self.objects[index].key, fault)
     }
 }
 

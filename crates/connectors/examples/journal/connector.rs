@@ -12,8 +12,9 @@ use async_trait::async_trait;
 use domesday_connector::{
     Connector, ConnectorError, ConnectorFactory, Listing, Surroundings, parse_configuration,
 };
-use domesday_model::{ObjectKey, Reason, RecordKind, ResumePolicy, UnitRecord, VersionMarks};
-use domesday_scheduler::{ObjectError, OpenObject};
+use domesday_content::ObjectError;
+use domesday_model::{ListedObject, ObjectKey, Reason, RecordKind, ResumePolicy, UnitRecord, VersionMarks};
+use domesday_scheduler::{OpenBytes, Opened};
 use serde::Deserialize;
 
 /// The kind, as data sources name it.
@@ -78,17 +79,15 @@ impl Connector for Journal {
         Ok(Box::new(JournalListing { lines, is_over: false }))
     }
 
-    fn open(&self, object: &ObjectKey) -> Result<OpenObject, ObjectError> {
-        let gone = || ObjectError::new(Reason::Vanished, format!("no line begins at `{object}`"));
-        let offset = str::from_utf8(object.as_bytes()).ok().and_then(|text| text.parse().ok());
+    fn open(&self, object: &ListedObject) -> Result<Opened, ObjectError> {
+        let key = &object.key;
+        let gone = || ObjectError::new(Reason::Vanished, format!("no line begins at `{key}`"));
+        let offset = str::from_utf8(key.as_bytes()).ok().and_then(|text| text.parse().ok());
         let line = Lines::at(&self.path, offset.ok_or_else(gone)?)?;
         let line = line.map_or(Ok(None), |mut lines| lines.next())?.ok_or_else(gone)?;
         let content = line.content.ok_or_else(|| ObjectError::new(Reason::TooLarge, "the line has grown"))?;
-        Ok(OpenObject {
-            size: Some(content.len() as u64),
-            random: Some(Arc::new(content.clone())),
-            reader: Box::new(Cursor::new(content)),
-        })
+        let (size, random) = (Some(content.len() as u64), Arc::new(content.clone()));
+        Ok(Opened::Bytes(OpenBytes::seekable(Box::new(Cursor::new(content)), random, size)))
     }
 }
 

@@ -9,7 +9,7 @@ use std::error::Error;
 use std::io::Read;
 
 use domesday_connector::{Registry, Surroundings};
-use domesday_model::{ObjectKey, RecordKind};
+use domesday_model::{ListedObject, ObjectKey, RecordKind};
 
 use connector::{JournalFactory, KIND};
 
@@ -29,10 +29,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
             return Ok(());
         }
         for record in batch.into_iter().filter(|record| record.kind == RecordKind::File) {
-            let key = ObjectKey::new(record.name);
+            let line = ListedObject::in_container(&ObjectKey::default(), &record);
             let mut content = String::new();
-            connector.open(&key)?.reader.read_to_string(&mut content)?;
-            println!("{key}: {content}");
+            connector.open(&line)?.into_bytes()?.reader.read_to_string(&mut content)?;
+            println!("{}: {content}", line.key);
         }
     }
 }

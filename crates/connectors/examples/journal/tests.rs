@@ -9,7 +9,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use domesday_connector::conformance::{Fixture, Refused};
 use domesday_connector::{Connector, Surroundings};
-use domesday_model::{ObjectKey, Reason};
+use domesday_model::{ListedObject, ObjectKey, Reason};
 use tempfile::TempDir;
 
 use super::*;
@@ -110,7 +110,7 @@ async fn a_line_that_is_too_long_is_left_out_and_one_without_an_end_waits() {
     assert_eq!(listing.resume_point(), None);
     // Keys of another version of the file lead to nothing, not to parts of lines.
     for key in ["1", "3", "9999999", "-1"] {
-        let error = connector.open(&ObjectKey::new(key)).err().unwrap();
+        let error = connector.open(&ListedObject::by_key(ObjectKey::new(key))).err().unwrap();
         assert_eq!(error.reason, Reason::Vanished, "{key}");
     }
 }

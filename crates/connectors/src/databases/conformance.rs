@@ -6,9 +6,10 @@ use std::io::{self, Read};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use domesday_connector::{Connector, ConnectorError, Listing, ReadAhead, Request};
-use domesday_model::{ObjectKey, RecordKind, ResumePolicy, UnitRecord, VersionMarks};
-use domesday_scheduler::{ObjectError, OpenObject, OpenTable, RowBatch};
+use domesday_connector::{Connector, ConnectorError, Listing, ReadAhead};
+use domesday_content::{ObjectError, OpenTable};
+use domesday_model::{ListedObject, ObjectKey, RecordKind, ResumePolicy, RowBatch, UnitRecord};
+use domesday_scheduler::{OpenBytes, Opened};
 
 /// What listings said of objects, as the book keeps it.
 pub(super) type Book = Arc<Mutex<BTreeMap<ObjectKey, Box<str>>>>;
@@ -33,18 +34,13 @@ impl Connector for AsFiles {
         Ok(Box::new(Files { listing, container: container.clone(), book: Arc::clone(&self.book) }))
     }
 
-    fn open(&self, object: &ObjectKey) -> Result<OpenObject, ObjectError> {
-        let metadata = self.book.lock().unwrap().get(object).cloned();
-        let request = Request { key: object.clone(), size: 0, marks: VersionMarks::default(), metadata };
-        self.connector.open_table(&request).map(file)
+    fn open(&self, object: &ListedObject) -> Result<Opened, ObjectError> {
+        self.connector.open(&self.as_table(object)).map(file)
     }
 
-    fn read_ahead(&self, objects: &[Request]) -> Option<Box<dyn ReadAhead>> {
-        let book = self.book.lock().unwrap();
-        let with_metadata =
-            |request: &Request| Request { metadata: book.get(&request.key).cloned(), ..request.clone() };
-        let objects: Vec<Request> = objects.iter().map(with_metadata).collect();
-        Some(Box::new(FilesAhead(self.connector.read_ahead(&objects)?)))
+    fn read_ahead(&self, objects: &Arc<[ListedObject]>) -> Option<Box<dyn ReadAhead>> {
+        let tables = objects.iter().map(|object| self.as_table(object)).collect();
+        Some(Box::new(FilesAhead(self.connector.read_ahead(&tables)?)))
     }
 
     async fn test(&self) -> Result<usize, ConnectorError> {
@@ -52,11 +48,19 @@ impl Connector for AsFiles {
     }
 }
 
+impl AsFiles {
+    /// The object as it was listed before it was made a file.
+    fn as_table(&self, object: &ListedObject) -> ListedObject {
+        let metadata = self.book.lock().unwrap().get(&object.key).cloned();
+        ListedObject { kind: RecordKind::Table, metadata, ..object.clone() }
+    }
+}
+
 struct FilesAhead(Box<dyn ReadAhead>);
 
 impl ReadAhead for FilesAhead {
-    fn open(&self, index: usize) -> Result<OpenObject, ObjectError> {
-        self.0.open_table(index).map(file)
+    fn open(&self, index: usize) -> Result<Opened, ObjectError> {
+        self.0.open(index).map(file)
     }
 }
 
@@ -88,13 +92,10 @@ impl Listing for Files {
     }
 }
 
-fn file(table: OpenTable) -> OpenObject {
+fn file(opened: Opened) -> Opened {
+    let table = opened.into_rows().unwrap();
     let batch = RowBatch::new(table.shape.columns.len());
-    OpenObject {
-        reader: Box::new(Lines { table, batch, line: io::Cursor::default() }),
-        random: None,
-        size: None,
-    }
+    Opened::Bytes(OpenBytes::stream(Box::new(Lines { table, batch, line: io::Cursor::default() }), None))
 }
 
 struct Lines {

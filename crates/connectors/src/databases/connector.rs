@@ -4,9 +4,10 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use domesday_connector::{Connector, ConnectorError, Listing, ReadAhead, Request, remote};
-use domesday_model::{ObjectKey, Reason, ResumePolicy, TableKind, TableShape};
-use domesday_scheduler::{ObjectError, OpenObject, OpenTable};
+use domesday_connector::{Connector, ConnectorError, Listing, ReadAhead, remote};
+use domesday_content::ObjectError;
+use domesday_model::{ListedObject, ObjectKey, Reason, ResumePolicy, TableKind, TableShape};
+use domesday_scheduler::Opened;
 
 use super::config::{DatabaseConfig, Mode};
 use super::dialect::{Dialect, FoundTable, Session, TableName, Which};
@@ -83,16 +84,12 @@ impl Connector for DatabaseConnector {
         })
     }
 
-    fn open(&self, object: &ObjectKey) -> Result<OpenObject, ObjectError> {
-        Err(ObjectError::new(Reason::ReadError, format!("{object} is read by rows, not by bytes")))
+    fn open(&self, object: &ListedObject) -> Result<Opened, ObjectError> {
+        PacketTables::new(&self.0, Arc::new([object.clone()])).open(0)
     }
 
-    fn open_table(&self, object: &Request) -> Result<OpenTable, ObjectError> {
-        PacketTables::new(&self.0, std::slice::from_ref(object)).open_table(0)
-    }
-
-    fn read_ahead(&self, objects: &[Request]) -> Option<Box<dyn ReadAhead>> {
-        Some(Box::new(PacketTables::new(&self.0, objects)))
+    fn read_ahead(&self, objects: &Arc<[ListedObject]>) -> Option<Box<dyn ReadAhead>> {
+        Some(Box::new(PacketTables::new(&self.0, Arc::clone(objects))))
     }
 
     async fn test(&self) -> Result<usize, ConnectorError> {

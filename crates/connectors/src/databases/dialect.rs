@@ -75,7 +75,7 @@ pub(crate) trait Session: Send {
     ) -> Result<Option<RowKey>, ConnectorError>;
 
     /// Reads rows into the sink: a value for each column of the shape, in its order, those longer than
-    /// [`RowBatch::VALUE_MAX`](domesday_scheduler::RowBatch::VALUE_MAX) cut by the server. Ends early, without an
+    /// [`RowBatch::VALUE_MAX`](domesday_model::RowBatch::VALUE_MAX) cut by the server. Ends early, without an
     /// error, when the sink wants no more.
     async fn read(
         &mut self,

@@ -9,9 +9,10 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use domesday_connector::remote::{ATTEMPTS_MAX, backoff, begin};
-use domesday_connector::{ConnectorError, ReadAhead, Request};
-use domesday_model::{Location, ObjectKey, Reason, TableShape};
-use domesday_scheduler::{ObjectError, OpenObject, OpenTable};
+use domesday_connector::{ConnectorError, ReadAhead};
+use domesday_content::{ObjectError, OpenTable};
+use domesday_model::{ListedObject, ObjectKey, Reason, TableShape};
+use domesday_scheduler::Opened;
 use tokio::sync::Mutex;
 
 use super::connector::{Place, Source};
@@ -26,7 +27,7 @@ const SAMPLE_EXCESS: u64 = 2;
 
 pub(super) struct PacketTables {
     source: Arc<Source>,
-    requests: Vec<Request>,
+    objects: Arc<[ListedObject]>,
     connection: Arc<Mutex<Connection>>,
 }
 
@@ -38,8 +39,8 @@ struct Connection {
 }
 
 impl PacketTables {
-    pub fn new(source: &Arc<Source>, requests: &[Request]) -> PacketTables {
-        PacketTables { source: Arc::clone(source), requests: requests.to_vec(), connection: Arc::default() }
+    pub fn new(source: &Arc<Source>, objects: Arc<[ListedObject]>) -> PacketTables {
+        PacketTables { source: Arc::clone(source), objects, connection: Arc::default() }
     }
 
     /// The shape of a table that is read in parts, which its parts do not have.
@@ -69,12 +70,7 @@ impl PacketTables {
         Ok(shape)
     }
 
-    fn begin(
-        &self,
-        table: TableName,
-        shape: Arc<TableShape>,
-        which: Which,
-    ) -> Result<OpenTable, ObjectError> {
+    fn begin(&self, table: TableName, shape: Arc<TableShape>, which: Which) -> Result<Opened, ObjectError> {
         let rows_max = match which {
             Which::Sample { rows, .. } => rows.saturating_mul(SAMPLE_EXCESS),
             Which::All | Which::Range { .. } => u64::MAX,
@@ -82,7 +78,7 @@ impl PacketTables {
         let (mut sink, arriving) = line(shape.columns.len(), rows_max, &self.source.limits);
         let (source, connection) = (Arc::clone(&self.source), Arc::clone(&self.connection));
         let is_sample = matches!(which, Which::Sample { .. });
-        let location = Arc::new(Location { key: source.key(&table), nested: Vec::new() });
+        let key = source.key(&table);
         let read = Read { source, table, shape: Arc::clone(&shape), which };
         let sender = begin(async move {
             let mut connection = connection.lock().await;
@@ -90,18 +86,16 @@ impl PacketTables {
             drop(connection);
             sink.end(outcome).await;
         })?;
-        Ok(OpenTable { table: location, shape, is_sample, rows: arriving.from(sender) })
+        Ok(Opened::Rows { table: key, rows: OpenTable { shape, is_sample, rows: arriving.from(sender) } })
     }
 }
 
 impl ReadAhead for PacketTables {
-    fn open(&self, index: usize) -> Result<OpenObject, ObjectError> {
-        let key = &self.requests[index].key;
-        Err(ObjectError::new(Reason::ReadError, format!("{key} is read by rows, not by bytes")))
-    }
-
-    fn open_table(&self, index: usize) -> Result<OpenTable, ObjectError> {
-        let Request { key, metadata, .. } = &self.requests[index];
+    fn open(&self, index: usize) -> Result<Opened, ObjectError> {
+        let ListedObject { key, kind, metadata, .. } = &self.objects[index];
+        if !kind.is_rows() {
+            return Err(ObjectError::new(Reason::ReadError, format!("{key} is read by rows, not by bytes")));
+        }
         let unusable =
             || ObjectError::new(Reason::ReadError, format!("{key}: was listed without what it is"));
         match self.source.place(key) {

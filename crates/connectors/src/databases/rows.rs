@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use domesday_connector::remote::Begun;
-use domesday_model::Reason;
-use domesday_scheduler::{ObjectError, RowBatch, RowReader};
+use domesday_content::{ObjectError, RowReader};
+use domesday_model::{Reason, RowBatch};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep_until};
 

@@ -20,14 +20,12 @@ use async_trait::async_trait;
 use domesday_connector::fields::{self, Field};
 use domesday_connector::{
     Connector, ConnectorError, ConnectorFactory, Coverage, Description, Listing, NamedBy, ReadAhead,
-    Recognition, Request, Surroundings, TargetError, TargetFlags, path_root,
+    Recognition, RegularFile, Surroundings, TargetError, TargetFlags, path_root,
 };
-use domesday_model::{ObjectKey, Reason, ResumePolicy};
-use domesday_scheduler::{DatabaseFile, DatabaseTables, ObjectError, OpenObject};
+use domesday_content::ObjectError;
+use domesday_model::{ListedObject, ObjectKey, Reason, ResumePolicy};
+use domesday_scheduler::Opened;
 use serde_json::Value;
-
-use crate::databases::sqlite;
-use crate::regular_file::RegularFile;
 
 pub use config::{FilesystemConfig, KIND};
 use ignores::Ignores;
@@ -132,18 +130,13 @@ impl Connector for Filesystem {
         listing::begin(&self.0, container)
     }
 
-    fn open(&self, object: &ObjectKey) -> Result<OpenObject, ObjectError> {
-        let file = self.0.root.open_file(object).map_err(|error| open_error(&error))?;
-        RegularFile::new(file).open()
+    fn open(&self, object: &ListedObject) -> Result<Opened, ObjectError> {
+        let file = self.0.root.open_file(&object.key).map_err(|error| open_error(&error))?;
+        RegularFile::new(file).open().map(Opened::Bytes)
     }
 
-    fn read_ahead(&self, objects: &[Request]) -> Option<Box<dyn ReadAhead>> {
+    fn read_ahead(&self, objects: &Arc<[ListedObject]>) -> Option<Box<dyn ReadAhead>> {
         Some(Box::new(PacketFiles::new(Arc::clone(&self.0), objects)))
-    }
-
-    fn open_database(&self, file: &DatabaseFile<'_>) -> Option<Result<DatabaseTables, ObjectError>> {
-        let path = file.object.and_then(|object| self.0.root.path_of(&object.path).ok());
-        Some(sqlite::open_tables(path.as_deref(), &file.bytes))
     }
 }
 

@@ -3,20 +3,20 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use domesday_connector::{ReadAhead, Request};
-use domesday_model::ObjectKey;
-use domesday_scheduler::{ObjectError, OpenObject};
+use domesday_connector::{ReadAhead, RegularFile};
+use domesday_content::ObjectError;
+use domesday_model::{ListedObject, ObjectKey};
+use domesday_scheduler::Opened;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
 
 use super::{FilesystemConfig, Tree, open_error};
-use crate::regular_file::RegularFile;
 
 /// The longest path handed to the kernel in one call; a longer one is walked in pieces. PATH_MAX is 4096
 /// with the final NUL.
@@ -75,13 +75,6 @@ impl Root {
         self.kept_folders.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).is_ok()
     }
 
-    /// Where a file is by a path that passes through no link. It is so now: whoever opens it by that path must
-    /// not follow links.
-    pub fn path_of(&self, key: &ObjectKey) -> io::Result<PathBuf> {
-        let file = self.open(key.as_bytes(), OFlags::PATH)?;
-        std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))
-    }
-
     pub fn open_folder(&self, key: &ObjectKey) -> io::Result<OwnedFd> {
         self.open(key.as_bytes(), OFlags::RDONLY | OFlags::DIRECTORY)
     }
@@ -138,8 +131,7 @@ fn link_in_its_place() -> io::Error {
 /// file costs: so it is gone once, and the folder stays open while its files are read.
 pub(super) struct PacketFiles {
     tree: Arc<Tree>,
-    /// Their keys, and the sizes that were listed.
-    files: Vec<(ObjectKey, u64)>,
+    files: Arc<[ListedObject]>,
     /// The last one used first.
     folders: Mutex<Vec<KeptFolder>>,
 }
@@ -148,9 +140,8 @@ pub(super) struct PacketFiles {
 type KeptFolder = (Box<[u8]>, Arc<OwnedFd>);
 
 impl PacketFiles {
-    pub fn new(tree: Arc<Tree>, objects: &[Request]) -> PacketFiles {
-        let files = objects.iter().map(|object| (object.key.clone(), object.size)).collect();
-        PacketFiles { tree, files, folders: Mutex::default() }
+    pub fn new(tree: Arc<Tree>, objects: &Arc<[ListedObject]>) -> PacketFiles {
+        PacketFiles { tree, files: Arc::clone(objects), folders: Mutex::default() }
     }
 
     fn open_file(&self, key: &ObjectKey) -> io::Result<File> {
@@ -193,9 +184,9 @@ impl Drop for PacketFiles {
 }
 
 impl ReadAhead for PacketFiles {
-    fn open(&self, index: usize) -> Result<OpenObject, ObjectError> {
-        let (key, listed) = &self.files[index];
+    fn open(&self, index: usize) -> Result<Opened, ObjectError> {
+        let ListedObject { key, size, .. } = &self.files[index];
         let file = self.open_file(key).map_err(|error| open_error(&error))?;
-        Ok(RegularFile::new(file).open_listed(*listed))
+        Ok(Opened::Bytes(RegularFile::new(file).open_listed(*size)))
     }
 }

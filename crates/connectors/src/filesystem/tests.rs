@@ -9,8 +9,9 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use domesday_connector::{Connector, ConnectorError, ConnectorFactory, ReadAhead, Request, Surroundings};
-use domesday_model::{ObjectKey, Reason, RecordKind, ResumePolicy, UnitRecord, VersionMarks};
+use domesday_connector::conformance::open;
+use domesday_connector::{Connector, ConnectorError, ConnectorFactory, ReadAhead, Surroundings};
+use domesday_model::{ListedObject, ObjectKey, Reason, RecordKind, ResumePolicy, UnitRecord};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use tempfile::TempDir;
 
@@ -51,12 +52,12 @@ async fn listed(connector: &dyn Connector, container: &str) -> Vec<(String, Reco
 }
 
 fn open_reason(connector: &dyn Connector, key: &str) -> Option<Reason> {
-    connector.open(&ObjectKey::new(key)).err().map(|error| error.reason)
+    open(connector, &ObjectKey::new(key)).err().map(|error| error.reason)
 }
 
 fn read(connector: &dyn Connector, key: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
-    connector.open(&ObjectKey::new(key)).unwrap().reader.read_to_end(&mut bytes).unwrap();
+    open(connector, &ObjectKey::new(key)).unwrap().reader.read_to_end(&mut bytes).unwrap();
     bytes
 }
 
@@ -136,17 +137,12 @@ async fn what_took_a_files_place_is_not_read() {
 
 /// Files of one packet, which keeps their folders open.
 fn packet(connector: &dyn Connector, keys: &[String]) -> Box<dyn ReadAhead> {
-    let request = |key: &String| Request {
-        key: ObjectKey::new(key.as_str()),
-        size: 0,
-        marks: VersionMarks::default(),
-        metadata: None,
-    };
-    connector.read_ahead(&keys.iter().map(request).collect::<Vec<_>>()).unwrap()
+    let object = |key: &String| ListedObject::by_key(ObjectKey::new(key.as_str()));
+    connector.read_ahead(&keys.iter().map(object).collect()).unwrap()
 }
 
 fn read_of_packet(packet: &dyn ReadAhead, index: usize) -> Result<String, Reason> {
-    let mut opened = packet.open(index).map_err(|error| error.reason)?;
+    let mut opened = packet.open(index).and_then(Opened::into_bytes).map_err(|error| error.reason)?;
     // As whoever reads it does: the size that was listed is not the one it has.
     opened.random.unwrap().size().map_err(|error| ObjectError::from(error).reason)?;
     let mut text = String::new();
@@ -235,16 +231,16 @@ async fn a_file_that_grows_or_shrinks_is_read_as_it_is() {
     let (folder, connector) = tree();
     let path = folder.path().join("file");
     fs::write(&path, "first").unwrap();
-    let mut open = connector.open(&ObjectKey::new("file")).unwrap();
-    assert_eq!(open.size, Some(5));
+    let mut opened = open(connector.as_ref(), &ObjectKey::new("file")).unwrap();
+    assert_eq!(opened.size, Some(5));
     fs::write(&path, "first and more").unwrap();
     let mut text = String::new();
-    open.reader.read_to_string(&mut text).unwrap();
+    opened.reader.read_to_string(&mut text).unwrap();
     assert_eq!(text, "first and more");
-    let mut open = connector.open(&ObjectKey::new("file")).unwrap();
+    let mut opened = open(connector.as_ref(), &ObjectKey::new("file")).unwrap();
     fs::write(&path, "fi").unwrap();
     text.clear();
-    open.reader.read_to_string(&mut text).unwrap();
+    opened.reader.read_to_string(&mut text).unwrap();
     assert_eq!(text, "fi");
 }
 

@@ -29,12 +29,11 @@ use domesday_connector::{
     Configured, Connector, ConnectorError, ConnectorFactory, Description, Exclude, Listing, NamedBy,
     Surroundings, TargetError, TargetFlags, path_root,
 };
-use domesday_model::{ObjectKey, Origin, Reason, ResumePolicy, TargetDraft, UnitRecord};
-use domesday_scheduler::{DatabaseFile, DatabaseTables, Kin, ObjectError, OpenObject};
+use domesday_content::ObjectError;
+use domesday_model::{ListedObject, ObjectKey, Origin, Reason, ResumePolicy, TargetDraft, UnitRecord};
+use domesday_scheduler::Opened;
 use globset::GlobSet;
 use serde_json::{Value, json};
-
-use crate::databases::sqlite;
 
 use api::{Answer, Api};
 pub use config::{BASE_URL, Choice, GithubConfig, KIND, parse_address};
@@ -260,21 +259,14 @@ impl Connector for Github {
         }
     }
 
-    fn open(&self, object: &ObjectKey) -> Result<OpenObject, ObjectError> {
-        self.open_akin(object).map(|(opened, _)| opened)
-    }
-
-    fn open_akin(&self, object: &ObjectKey) -> Result<(OpenObject, Option<Kin>), ObjectError> {
-        let Some((name, inside)) = RepositoryName::of_key(object) else {
-            return Err(ObjectError::new(Reason::Vanished, format!("`{object}` is in no repository")));
+    fn open(&self, object: &ListedObject) -> Result<Opened, ObjectError> {
+        let Some((name, inside)) = RepositoryName::of_key(&object.key) else {
+            let detail = format!("`{}` is in no repository", object.key);
+            return Err(ObjectError::new(Reason::Vanished, detail));
         };
         let repository = self.0.repository(&name);
         let repository = repository.map_err(|error| ObjectError::new(error.reason(), error.to_string()))?;
-        repository.open_akin(&ObjectKey::new(inside))
-    }
-
-    fn open_database(&self, file: &DatabaseFile<'_>) -> Option<Result<DatabaseTables, ObjectError>> {
-        Some(sqlite::open_tables(None, &file.bytes))
+        repository.open(&object.with_key(ObjectKey::new(inside)))
     }
 
     fn traces_origins(&self) -> bool {

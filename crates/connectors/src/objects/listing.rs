@@ -173,7 +173,7 @@ impl PrefixListing {
                 }
             }
         });
-        let lost = |error: domesday_scheduler::ObjectError| ConnectorError::Container {
+        let lost = |error: domesday_content::ObjectError| ConnectorError::Container {
             reason: error.reason,
             detail: error.detail,
         };

@@ -24,13 +24,12 @@ use domesday_connector::fields::{self, Field};
 use domesday_connector::remote::Remote;
 use domesday_connector::{
     Configured, Connector, ConnectorError, ConnectorFactory, Description, Listing, NamedBy, ReadAhead,
-    Request, Surroundings, TargetError, TargetFlags, path_root,
+    Surroundings, TargetError, TargetFlags, path_root,
 };
-use domesday_model::{ObjectKey, ResumePolicy};
-use domesday_scheduler::{DatabaseFile, DatabaseTables, ObjectError, OpenObject};
+use domesday_content::ObjectError;
+use domesday_model::{ListedObject, ObjectKey, ResumePolicy};
+use domesday_scheduler::Opened;
 use serde_json::Value;
-
-use crate::databases::sqlite;
 
 pub use address::{BadAddress, parse_address};
 pub use config::{Kind, ObjectsConfig};
@@ -109,15 +108,11 @@ impl Connector for Objects {
         Ok(Box::new(PrefixListing::begin(&self.bucket, container, resume_point)?))
     }
 
-    fn open(&self, object: &ObjectKey) -> Result<OpenObject, ObjectError> {
-        self.remote.open(object)
+    fn open(&self, object: &ListedObject) -> Result<Opened, ObjectError> {
+        self.remote.open(&object.key).map(Opened::Bytes)
     }
 
-    fn open_database(&self, file: &DatabaseFile<'_>) -> Option<Result<DatabaseTables, ObjectError>> {
-        Some(sqlite::open_tables(None, &file.bytes))
-    }
-
-    fn read_ahead(&self, objects: &[Request]) -> Option<Box<dyn ReadAhead>> {
+    fn read_ahead(&self, objects: &Arc<[ListedObject]>) -> Option<Box<dyn ReadAhead>> {
         self.remote.read_ahead(objects).ok()
     }
 }

@@ -9,8 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use domesday_connector::ReadAhead;
+use domesday_content::ObjectError;
 use domesday_model::Reason;
-use domesday_scheduler::{ObjectError, OpenObject};
+use domesday_scheduler::{OpenBytes, Opened};
 use reqwest::{Method, Url};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
@@ -63,11 +64,11 @@ impl Fetching {
     }
 
     /// Waits until the answer begins.
-    fn open(self) -> Result<OpenObject, ObjectError> {
+    fn open(self) -> Result<OpenBytes, ObjectError> {
         let size = self.head.blocking_recv().map_err(|_| ended())??;
         let reader =
             PieceReader { pieces: self.pieces, piece: Vec::new(), at: 0, is_over: false, _fetch: self.fetch };
-        Ok(OpenObject { reader: Box::new(reader), random: None, size })
+        Ok(OpenBytes::stream(Box::new(reader), size))
     }
 }
 
@@ -76,11 +77,7 @@ fn ended() -> ObjectError {
 }
 
 /// Opens one object now.
-pub(super) fn open(
-    runtime: &Handle,
-    fetcher: &Arc<Fetcher>,
-    address: Url,
-) -> Result<OpenObject, ObjectError> {
+pub(super) fn open(runtime: &Handle, fetcher: &Arc<Fetcher>, address: Url) -> Result<OpenBytes, ObjectError> {
     Fetching::begin(runtime, Arc::clone(fetcher), address, None).open()
 }
 
@@ -253,12 +250,12 @@ async fn feed(shared: Arc<Shared>) {
 }
 
 impl ReadAhead for Packet {
-    fn open(&self, index: usize) -> Result<OpenObject, ObjectError> {
+    fn open(&self, index: usize) -> Result<Opened, ObjectError> {
         let Some((address, place)) = self.shared.objects.get(index) else {
             return Err(ObjectError::new(Reason::Vanished, format!("the packet has no object {index}")));
         };
         let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
-        match std::mem::replace(&mut *place, Place::Taken) {
+        let opened = match std::mem::replace(&mut *place, Place::Taken) {
             Place::Under(fetching) => {
                 drop(place);
                 fetching.open()
@@ -267,6 +264,7 @@ impl ReadAhead for Packet {
                 drop(place);
                 open(&self.shared.runtime, &self.shared.fetcher, address.clone())
             }
-        }
+        };
+        opened.map(Opened::Bytes)
     }
 }

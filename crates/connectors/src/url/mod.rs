@@ -28,14 +28,13 @@ use domesday_connector::credentials::Method;
 use domesday_connector::fields::{self, Field};
 use domesday_connector::{
     Configured, Connector, ConnectorError, ConnectorFactory, Description, Exclude, Listing, NamedBy,
-    ReadAhead, Request, Surroundings, TargetError, TargetFlags, path_root,
+    ReadAhead, Surroundings, TargetError, TargetFlags, path_root,
 };
-use domesday_model::{ObjectKey, Reason, RecordKind, ResumePolicy};
-use domesday_scheduler::{DatabaseFile, DatabaseTables, ObjectError, OpenObject};
+use domesday_content::ObjectError;
+use domesday_model::{ListedObject, ObjectKey, Reason, RecordKind, ResumePolicy};
+use domesday_scheduler::Opened;
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
-
-use crate::databases::sqlite;
 
 pub use config::{Crawl, KIND, MAX_SIZE, TIMEOUT_S, UrlConfig, parse_address};
 use fetch::{FetchError, Fetcher};
@@ -151,16 +150,12 @@ impl Connector for Addresses {
         Ok(Box::new(listing::AddressListing::begin(Arc::clone(&self.0)).await?))
     }
 
-    fn open(&self, object: &ObjectKey) -> Result<OpenObject, ObjectError> {
-        let url = address::of_key(object).ok_or_else(|| no_address(object))?;
-        body::open(&self.0.runtime()?, &self.0.fetcher, url)
+    fn open(&self, object: &ListedObject) -> Result<Opened, ObjectError> {
+        let url = address::of_key(&object.key).ok_or_else(|| no_address(&object.key))?;
+        body::open(&self.0.runtime()?, &self.0.fetcher, url).map(Opened::Bytes)
     }
 
-    fn open_database(&self, file: &DatabaseFile<'_>) -> Option<Result<DatabaseTables, ObjectError>> {
-        Some(sqlite::open_tables(None, &file.bytes))
-    }
-
-    fn read_ahead(&self, objects: &[Request]) -> Option<Box<dyn ReadAhead>> {
+    fn read_ahead(&self, objects: &Arc<[ListedObject]>) -> Option<Box<dyn ReadAhead>> {
         // A packet with something else in it is opened one by one, so that each tells what is wrong.
         let addresses =
             objects.iter().map(|object| address::of_key(&object.key)).collect::<Option<Vec<_>>>()?;

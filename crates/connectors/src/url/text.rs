@@ -3,8 +3,8 @@
 use std::error::Error;
 use std::io::Read;
 
+use domesday_content::ObjectError;
 use domesday_model::Reason;
-use domesday_scheduler::ObjectError;
 use flate2::read::MultiGzDecoder;
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Method, Url};

@@ -7,14 +7,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use domesday_connector::{
-    Connector, ConnectorError, ConnectorFactory, Listing, ReadAhead, Request, Surroundings,
-};
+use domesday_connector::{Connector, ConnectorError, ConnectorFactory, Listing, ReadAhead, Surroundings};
+use domesday_content::{ObjectError, OpenTable, RowReader};
 use domesday_model::{
-    ColumnShape, Location, ObjectKey, Origin, Reason, RecordKind, ResumePolicy, TableShape, UnitRecord,
-    VersionMarks,
+    ColumnShape, ListedObject, ObjectKey, Origin, Reason, RecordKind, ResumePolicy, RowBatch, TableShape,
+    UnitRecord, VersionMarks,
 };
-use domesday_scheduler::{ObjectError, OpenObject, OpenTable, RowBatch, RowReader};
+use domesday_scheduler::{OpenBytes, Opened};
 
 use super::{KEY, KIND};
 use crate::{Stop, StopSignal};
@@ -153,19 +152,18 @@ impl Connector for FakeConnector {
         Ok(objects.iter().map(|key| (key.clone(), origin(key))).collect())
     }
 
-    fn open_table(&self, object: &Request) -> Result<OpenTable, ObjectError> {
-        assert!(!self.0.reads_ahead.load(Ordering::SeqCst));
-        open_table(&self.0, object)
-    }
-
-    fn read_ahead(&self, objects: &[Request]) -> Option<Box<dyn ReadAhead>> {
-        let ahead = FakeAhead { fake: Arc::clone(&self.0), objects: objects.to_vec() };
+    fn read_ahead(&self, objects: &Arc<[ListedObject]>) -> Option<Box<dyn ReadAhead>> {
+        let ahead = FakeAhead { fake: Arc::clone(&self.0), objects: Arc::clone(objects) };
         self.0.reads_ahead.load(Ordering::SeqCst).then(|| Box::new(ahead) as _)
     }
 
-    fn open(&self, _: &ObjectKey) -> Result<OpenObject, ObjectError> {
+    fn open(&self, object: &ListedObject) -> Result<Opened, ObjectError> {
+        if object.kind.is_rows() {
+            assert!(!self.0.reads_ahead.load(Ordering::SeqCst));
+            return Ok(open_table(&self.0, object));
+        }
         self.0.opened.fetch_add(1, Ordering::SeqCst);
-        Ok(OpenObject { reader: Box::new(Cursor::new(KEY)), random: None, size: Some(KEY.len() as u64) })
+        Ok(Opened::Bytes(OpenBytes::stream(Box::new(Cursor::new(KEY)), Some(KEY.len() as u64))))
     }
 }
 
@@ -175,15 +173,12 @@ pub fn shape() -> TableShape {
     TableShape { columns: vec![column], row_estimate: Some(1), ..TableShape::default() }
 }
 
-fn open_table(fake: &Fake, object: &Request) -> Result<OpenTable, ObjectError> {
+fn open_table(fake: &Fake, object: &ListedObject) -> Opened {
     fake.opened.fetch_add(1, Ordering::SeqCst);
     let listed = object.metadata.as_deref().expect("a table comes with what its listing said");
-    Ok(OpenTable {
-        table: Arc::new(Location { key: object.key.clone(), nested: Vec::new() }),
-        shape: Arc::new(serde_json::from_str(listed).unwrap()),
-        is_sample: true,
-        rows: Box::new(OneRow(false)),
-    })
+    let shape = Arc::new(serde_json::from_str(listed).unwrap());
+    let rows = OpenTable { shape, is_sample: true, rows: Box::new(OneRow(false)) };
+    Opened::Rows { table: object.key.clone(), rows }
 }
 
 /// A row, once.
@@ -200,16 +195,14 @@ impl RowReader for OneRow {
 
 struct FakeAhead {
     fake: Arc<Fake>,
-    objects: Vec<Request>,
+    objects: Arc<[ListedObject]>,
 }
 
 impl ReadAhead for FakeAhead {
-    fn open(&self, _: usize) -> Result<OpenObject, ObjectError> {
-        Err(ObjectError::new(Reason::ReadError, "a database has no files"))
-    }
-
-    fn open_table(&self, index: usize) -> Result<OpenTable, ObjectError> {
-        open_table(&self.fake, &self.objects[index])
+    fn open(&self, index: usize) -> Result<Opened, ObjectError> {
+        let object = &self.objects[index];
+        assert!(object.kind.is_rows(), "a database has no files");
+        Ok(open_table(&self.fake, object))
     }
 }
 

@@ -2,10 +2,10 @@
 //! Only this module knows the order of these steps. It must not remember anything from one chunk to the
 //! next: what a match is depends on the bytes near it alone.
 
-mod akin;
 mod beside;
 mod cell;
 mod confirm;
+mod delta_reuse;
 mod dense;
 mod explain;
 mod hits;
@@ -34,8 +34,8 @@ use hits::HitGroups;
 use repeats::Piece;
 use resolve::Kind;
 
-pub use akin::{Stretch, Traces};
 pub use cell::Silent;
+pub use delta_reuse::{CopiedRange, ReusableHits};
 pub use explain::{Explained, Verdict};
 
 /// Bytes of a chunk whose triggers are gathered before they are confirmed, so that the hits of a hostile
@@ -163,7 +163,7 @@ pub struct Scanner {
     words: OnceLock<WordIndex>,
     /// Rules that are about the path of an object alone.
     path_rules: Vec<u32>,
-    leaves_traces: bool,
+    keeps_hits: bool,
 }
 
 /// What is specific displaces others whether or not it is reported itself.
@@ -200,7 +200,7 @@ impl Scanner {
                 .filter(|(_, rule)| rule.is_of_path_only())
                 .map(|(i, _)| i)
                 .collect(),
-            leaves_traces: akin::leave_traces(rules.rules()),
+            keeps_hits: delta_reuse::can_keep_hits(rules.rules()),
             rules,
             floor,
         }

@@ -14,9 +14,9 @@ mod tests;
 
 use std::time::Instant;
 
-use domesday_columns::{RowBatch, SketchKey, TableScan};
+use domesday_columns::{SketchKey, TableScan};
 use domesday_engine::{LOOKAHEAD, LOOKBEHIND};
-use domesday_model::{ColumnShape, Location, TableKind, TableObservation, TableShape};
+use domesday_model::{ColumnShape, Location, RowBatch, TableKind, TableObservation, TableShape};
 
 use crate::executor::WorkerCtx;
 use crate::object::ObjectRef;

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use domesday_content::ReadAt;
+use domesday_content::{ObjectError, ReadAt};
 use domesday_engine::{LOOKAHEAD, LOOKBEHIND};
 use domesday_model::{Position, Reason};
 use proptest::prelude::*;
 
 use super::support::*;
-use crate::ObjectError;
 use crate::reader::{End, Filled, GROWTH_MAX, SizedReader};
 
 /// Text with keys in it, longer than the overlap, so that small chunks cut it many times.

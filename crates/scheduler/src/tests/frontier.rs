@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use domesday_content::ObjectError;
+
 use super::support::*;
 use crate::executor::RunQueue;
 use crate::metrics::Metrics;
@@ -22,7 +24,7 @@ fn lone_packet() -> Arc<PacketCtx> {
             *cursor = EnumCursor::Done;
             Ok(())
         }
-        fn open(&self, _: &ObjectDescriptor) -> Result<OpenObject, ObjectError> {
+        fn open(&self, _: &ObjectDescriptor) -> Result<Opened, ObjectError> {
             unreachable!("there are no objects")
         }
     }

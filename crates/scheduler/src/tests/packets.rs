@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, mpsc};
 
+use domesday_content::ObjectError;
 use domesday_model::{FindingDraft, ObjectKey, ObjectReport, Reason};
 
 use super::support::*;
@@ -167,8 +168,8 @@ impl ObjectSource for Endless {
         Ok(())
     }
 
-    fn open(&self, _: &ObjectDescriptor) -> Result<OpenObject, ObjectError> {
-        Ok(OpenObject { reader: Box::new(std::io::Cursor::new(key(1))), random: None, size: None })
+    fn open(&self, _: &ObjectDescriptor) -> Result<Opened, ObjectError> {
+        Ok(Opened::Bytes(OpenBytes::stream(Box::new(std::io::Cursor::new(key(1))), None)))
     }
 }
 
@@ -243,8 +244,8 @@ fn a_listing_that_fails_or_panics_ends_its_packet_with_the_reason() {
             out.push(ObjectDescriptor::default());
             Err(ObjectError::new(Reason::PermissionDenied, "cannot list"))
         }
-        fn open(&self, _: &ObjectDescriptor) -> Result<OpenObject, ObjectError> {
-            Ok(OpenObject { reader: Box::new(std::io::Cursor::new(key(1))), random: None, size: None })
+        fn open(&self, _: &ObjectDescriptor) -> Result<Opened, ObjectError> {
+            Ok(Opened::Bytes(OpenBytes::stream(Box::new(std::io::Cursor::new(key(1))), None)))
         }
     }
     for (panics, reason, objects) in [(true, Reason::Panicked, 0), (false, Reason::PermissionDenied, 1)] {

@@ -3,13 +3,13 @@
 use std::io::{self, Cursor, Read};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use domesday_content::{Input, Limits, ReadAt};
+use domesday_content::{Input, Limits, ObjectError, ReadAt};
 use domesday_engine::{RuleSet, RuleSource, Scanner};
 use domesday_model::{
     FindingDraft, FingerprintKey, ObjectKey, ObjectReport, Reason, Score, TableObservation,
 };
 
-use super::table::{Databases, Table};
+use super::table::{Table, open_all};
 use crate::executor::Shared;
 use crate::*;
 
@@ -71,6 +71,8 @@ pub(super) enum Body {
     ReadFails(usize),
     /// Rows.
     Table(Arc<Table>),
+    /// Several tables, by name; one that cannot be opened is `None`.
+    Tables(Vec<(&'static str, Option<Table>)>),
 }
 
 impl Body {
@@ -94,7 +96,6 @@ pub(super) struct Memory {
     bodies: Vec<Body>,
     /// Ends each of those names.
     suffix: &'static str,
-    databases: Databases,
     /// The core, for those that look at it from inside.
     shared: OnceLock<Arc<Shared>>,
     on_read: Option<Hook>,
@@ -117,6 +118,7 @@ impl ObjectSource for Memory {
         let to = self.bodies.len().min(from + max);
         out.extend((from..to).map(|n| ObjectDescriptor {
             path: ObjectKey::new(format!("o{n}{}", self.suffix)),
+            is_rows: matches!(self.bodies[n], Body::Table(_)),
             object_id: n as u64,
             ..ObjectDescriptor::default()
         }));
@@ -124,28 +126,24 @@ impl ObjectSource for Memory {
         Ok(())
     }
 
-    fn open(&self, object: &ObjectDescriptor) -> Result<OpenObject, ObjectError> {
+    fn open(&self, object: &ObjectDescriptor) -> Result<Opened, ObjectError> {
         if let (Some(hook), Some(shared)) = (&self.on_read, self.shared.get()) {
             hook(shared);
         }
-        let stream = |reader: Box<dyn Read + Send>| Ok(OpenObject { reader, random: None, size: None });
-        match &self.bodies[object.object_id as usize] {
-            Body::Bytes(bytes) => Ok(OpenObject {
-                reader: Box::new(Cursor::new(bytes.to_vec())),
-                random: Some(Arc::clone(bytes) as Arc<dyn ReadAt>),
-                size: Some(bytes.len() as u64),
-            }),
+        let stream = |reader: Box<dyn Read + Send>| Ok(OpenBytes::stream(reader, None));
+        let opened = match &self.bodies[object.object_id as usize] {
+            Body::Bytes(bytes) => {
+                let (reader, size) = (Box::new(Cursor::new(bytes.to_vec())), bytes.len() as u64);
+                Ok(OpenBytes::seekable(reader, Arc::clone(bytes) as Arc<dyn ReadAt>, Some(size)))
+            }
             Body::Stream(bytes) => stream(Box::new(Pieces(Cursor::new(bytes.to_vec())))),
-            Body::Short(bytes) => Ok(OpenObject {
-                reader: Box::new(Cursor::new(bytes.to_vec())),
-                random: None,
-                size: Some(bytes.len() as u64 + 100),
-            }),
-            Body::Placed(bytes) => Ok(OpenObject {
-                reader: Input::read_from(Arc::clone(bytes), 0),
-                size: Some(bytes.size()?),
-                random: Some(Arc::clone(bytes)),
-            }),
+            Body::Short(bytes) => {
+                Ok(OpenBytes::stream(Box::new(Cursor::new(bytes.to_vec())), Some(bytes.len() as u64 + 100)))
+            }
+            Body::Placed(bytes) => {
+                let reader = Input::read_from(Arc::clone(bytes), 0);
+                Ok(OpenBytes::seekable(reader, Arc::clone(bytes), Some(bytes.size()?)))
+            }
             Body::Denied => Err(io::Error::from(io::ErrorKind::PermissionDenied).into()),
             Body::OpenPanics => panic!("open failed badly"),
             Body::ReadPanics(after) => {
@@ -154,24 +152,10 @@ impl ObjectSource for Memory {
             Body::ReadFails(after) => {
                 stream(Box::new(Cursor::new(noise(*after)).chain(Bad { panics: false })))
             }
-            Body::Table(_) => unreachable!("a table is opened as one"),
-        }
-    }
-
-    fn is_rows(&self, object: &ObjectDescriptor) -> bool {
-        matches!(self.bodies[object.object_id as usize], Body::Table(_))
-    }
-
-    fn open_table(&self, object: &ObjectDescriptor) -> Result<OpenTable, ObjectError> {
-        match &self.bodies[object.object_id as usize] {
-            Body::Table(table) => Ok(Table::open(table, &object.path)),
-            _ => unreachable!("only tables are opened so"),
-        }
-    }
-
-    fn open_database(&self, file: DatabaseFile<'_>) -> Option<Result<DatabaseTables, ObjectError>> {
-        assert!(file.bytes.size().unwrap() > 0);
-        self.databases.open()
+            Body::Table(table) => return Ok(Table::open_root(table, &object.path)),
+            Body::Tables(tables) => return Ok(Opened::Tables(open_all(tables.clone()))),
+        };
+        opened.map(Opened::Bytes)
     }
 }
 
@@ -261,7 +245,6 @@ pub(super) struct Survey {
     pub(super) options: PacketOptions,
     scanner: Arc<Scanner>,
     suffix: &'static str,
-    databases: Databases,
     on_read: Option<Hook>,
 }
 
@@ -272,7 +255,6 @@ impl Survey {
             options: options(),
             scanner: scanner(),
             suffix: "",
-            databases: Databases::default(),
             on_read: None,
         }
     }
@@ -280,12 +262,6 @@ impl Survey {
     /// With names that end so.
     pub(super) fn suffix(mut self, suffix: &'static str) -> Self {
         self.suffix = suffix;
-        self
-    }
-
-    /// With these tables in every database file.
-    pub(super) fn databases(mut self, databases: Databases) -> Self {
-        self.databases = databases;
         self
     }
 
@@ -323,9 +299,8 @@ impl Survey {
     pub(super) fn run_with_metrics(self, bodies: Vec<Body>) -> (Outcome, Metrics) {
         let core = core(self.config);
         let buffers = Arc::clone(&core.shared().buffers);
-        let (suffix, databases) = (self.suffix, self.databases);
-        let source =
-            Arc::new(Memory { bodies, suffix, databases, shared: OnceLock::new(), on_read: self.on_read });
+        let (suffix, on_read) = (self.suffix, self.on_read);
+        let source = Arc::new(Memory { bodies, suffix, shared: OnceLock::new(), on_read });
         assert!(source.shared.set(Arc::clone(core.shared())).is_ok());
         let sink = Arc::new(Collector::default());
         core.submit(Packet { scanner: self.scanner, ..packet(source, &sink, self.options) });
@@ -338,8 +313,7 @@ impl Survey {
 
 /// Objects that nobody looks at from inside.
 pub(super) fn memory(bodies: Vec<Body>) -> Arc<Memory> {
-    let databases = Databases::default();
-    Arc::new(Memory { bodies, suffix: "", databases, shared: OnceLock::new(), on_read: None })
+    Arc::new(Memory { bodies, suffix: "", shared: OnceLock::new(), on_read: None })
 }
 
 pub(super) fn fingerprint_key() -> FingerprintKey {

@@ -1,8 +1,10 @@
-//! Tables in memory, and files that stand for databases of them.
+//! Tables in memory, and databases of them.
 
 use std::sync::Arc;
 
-use domesday_model::{ColumnShape, Location, NestedStep, ObjectKey, Reason, TableShape};
+use domesday_content::{NestedTable, ObjectError, OpenTable, RowReader, Tables};
+use domesday_model::{ColumnShape, NestedStep, ObjectKey, Reason, RowBatch, TableShape};
+use rusqlite::{Connection, MAIN_DB, params_from_iter};
 
 use crate::*;
 
@@ -57,10 +59,14 @@ impl Table {
         }
     }
 
-    pub(super) fn open(table: &Arc<Table>, path: &ObjectKey) -> OpenTable {
+    /// The table at this path, or a range of another one.
+    pub(super) fn open_root(table: &Arc<Table>, path: &ObjectKey) -> Opened {
         let key = table.range_of.map_or(path.clone(), ObjectKey::new);
+        Opened::Rows { table: key, rows: Table::open(table) }
+    }
+
+    pub(super) fn open(table: &Arc<Table>) -> OpenTable {
         OpenTable {
-            table: Arc::new(Location { key, nested: Vec::new() }),
             shape: Arc::new(table.shape()),
             is_sample: false,
             rows: Box::new(Rows { table: Arc::clone(table), next: 0 }),
@@ -104,34 +110,37 @@ impl RowReader for Rows {
     }
 }
 
-/// What becomes of a database file.
-#[derive(Clone, Default)]
-pub(super) enum Databases {
-    #[default]
-    Unknown,
-    Damaged,
-    Tables(Vec<(&'static str, Option<Table>)>),
+/// Opens these tables; one without rows is not allowed.
+pub(super) fn open_all(tables: Vec<(&'static str, Option<Table>)>) -> Tables {
+    let nested = |(ordinal, (name, table)): (usize, (&str, Option<Table>))| NestedTable {
+        step: NestedStep { name: name.into(), ordinal: ordinal as u32 },
+        table: table
+            .map(|table| Table::open(&Arc::new(table)))
+            .ok_or_else(|| ObjectError::new(Reason::PermissionDenied, "not allowed")),
+    };
+    Box::new(tables.into_iter().enumerate().map(nested))
 }
 
-impl Databases {
-    pub(super) fn open(&self) -> Option<Result<DatabaseTables, ObjectError>> {
-        match self {
-            Databases::Unknown => None,
-            Databases::Damaged => Some(Err(ObjectError::new(Reason::DamagedArchive, "no database"))),
-            Databases::Tables(tables) => {
-                let nested = |(ordinal, (name, table)): (usize, (&str, Option<Table>))| NestedTable {
-                    step: NestedStep { name: name.into(), ordinal: ordinal as u32 },
-                    table: table
-                        .map(|table| Table::open(&Arc::new(table), &ObjectKey::default()))
-                        .ok_or_else(|| ObjectError::new(Reason::PermissionDenied, "not allowed")),
-                };
-                Some(Ok(Box::new(tables.clone().into_iter().enumerate().map(nested))))
-            }
+/// A file that is a database of these tables.
+pub(super) fn database_file(tables: &[(&str, &Table)]) -> Vec<u8> {
+    let mut database = Connection::open_in_memory().unwrap();
+    for (name, table) in tables {
+        let is_key = |column: usize| table.key == [column as u32];
+        let column =
+            |(at, name)| format!("{name} {}", if is_key(at) { "INTEGER PRIMARY KEY" } else { "TEXT" });
+        let columns = table.columns.iter().enumerate().map(column).collect::<Vec<_>>().join(", ");
+        database.execute(&format!("CREATE TABLE {name} ({columns})"), []).unwrap();
+        let places = vec!["?"; table.columns.len()].join(", ");
+        for row in &table.rows {
+            let text = |cell: &Cell| cell.as_ref().map(|cell| String::from_utf8(cell.clone()).unwrap());
+            let values = params_from_iter(row.iter().map(text));
+            database.execute(&format!("INSERT INTO {name} VALUES ({places})"), values).unwrap();
         }
     }
+    database.serialize(MAIN_DB).unwrap().to_vec()
 }
 
-/// A file that is taken for a database, with `text` in it.
-pub(super) fn database_file(text: &str) -> Vec<u8> {
+/// A file that begins as a database does and is none, with `text` at its end.
+pub(super) fn damaged_database(text: &str) -> Vec<u8> {
     [&b"SQLite format 3\0\x10\0\x01\x01\0\x40\x20\x20"[..], &[0; 80], text.as_bytes()].concat()
 }

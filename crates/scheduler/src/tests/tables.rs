@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use domesday_columns::{SketchKey, TableScan};
-use domesday_content::HEAD_LEN;
+use domesday_content::{HEAD_LEN, ObjectError, OpenTable, RowReader};
 use domesday_engine::Scratch;
 use domesday_model::fingerprint::preview;
-use domesday_model::{Position, Reason, Span};
+use domesday_model::{Position, Reason, RowBatch, Span};
 
 use super::support::*;
 use super::table::*;
@@ -325,19 +325,14 @@ fn the_tables_of_a_packet_come_one_after_another() {
             max: usize,
             out: &mut Vec<ObjectDescriptor>,
         ) -> Result<(), ObjectError> {
-            memory(vec![Body::bytes(""); self.tables]).enumerate(cursor, max, out)
+            let table = Body::table(Table::new(&["a"], Vec::new()));
+            memory(vec![table; self.tables]).enumerate(cursor, max, out)
         }
-        fn open(&self, _: &ObjectDescriptor) -> Result<OpenObject, ObjectError> {
-            unreachable!("they are tables")
-        }
-        fn is_rows(&self, _: &ObjectDescriptor) -> bool {
-            true
-        }
-        fn open_table(&self, object: &ObjectDescriptor) -> Result<OpenTable, ObjectError> {
+        fn open(&self, object: &ObjectDescriptor) -> Result<Opened, ObjectError> {
             assert!(!self.busy.swap(true, Ordering::SeqCst), "the connection is free");
             let table = Arc::new(Table::new(&["a"], Vec::new()));
             let rows = Box::new(Lent { rows: object.object_id as usize % 7, busy: Arc::clone(&self.busy) });
-            Ok(OpenTable { rows, ..Table::open(&table, &object.path) })
+            Ok(Opened::Rows { table: object.path.clone(), rows: OpenTable { rows, ..Table::open(&table) } })
         }
     }
     let core = core(CoreConfig { frontier_capacity: 3, ..CoreConfig::for_threads(4) });

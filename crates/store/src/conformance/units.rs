@@ -1,6 +1,6 @@
 //! Units: direct commits, staging in batches, resumption.
 
-use domesday_model::{ObjectKey, Reason, TaskType, UnitStatus};
+use domesday_model::{ListedObject, ObjectKey, Reason, TaskType, UnitStatus};
 
 use super::book::*;
 use super::cases;
@@ -297,6 +297,6 @@ async fn names_need_not_be_text(book: Book) {
     book.store().commit_units(&packet.claim, vec![unit]).await.unwrap();
     running.fan_out().await;
     let objects = book.store().packet_objects(&running.classification().await).await.unwrap();
-    let object = PacketObject::unlisted(odd.join(b"\x80"));
-    assert_eq!(objects, [PacketObject { size: inside.size, marks: inside.marks, ..object }]);
+    let object = ListedObject::by_key(odd.join(b"\x80"));
+    assert_eq!(objects, [ListedObject { size: inside.size, marks: inside.marks, ..object }]);
 }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashSet};
 
 use domesday_model::{
-    ClaimId, DatasourceId, EnumerationSessionId, JobConfiguration, JobId, Leaves, Location, ObjectKey,
-    ObjectReport, ObjectStatus, Reason, RecordKind, Takes, TaskId, TaskPayload, TaskType,
+    ClaimId, DatasourceId, EnumerationSessionId, JobConfiguration, JobId, Leaves, ListedObject, Location,
+    ObjectKey, ObjectReport, ObjectStatus, Reason, RecordKind, Takes, TaskId, TaskPayload, TaskType,
 };
 
 use crate::error::StoreError;
@@ -128,7 +128,7 @@ pub(crate) fn record_kinds(task_type: TaskType) -> RecordKinds {
 }
 
 /// Of what a task is given up with, how much counts as objects of the job.
-pub(crate) fn objects_given_up(task_type: TaskType, given_up: &[PacketObject]) -> i64 {
+pub(crate) fn objects_given_up(task_type: TaskType, given_up: &[ListedObject]) -> i64 {
     if task_type.facts().takes == Takes::Objects { given_up.len() as i64 } else { 0 }
 }
 
@@ -239,7 +239,7 @@ pub(crate) enum Failures {
 
 pub(crate) fn failures(
     task_type: TaskType,
-    given_up: Vec<PacketObject>,
+    given_up: Vec<ListedObject>,
     reason: Reason,
     detail: &str,
 ) -> Failures {

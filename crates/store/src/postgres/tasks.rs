@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use domesday_model::{
-    ClaimId, DatasourceId, EnumerationSessionId, JobConfiguration, JobId, ObjectKey, ProcessId, Reason,
-    TaskId, TaskPayload, TaskType, UnitRange, VersionMarks,
+    ClaimId, DatasourceId, EnumerationSessionId, JobConfiguration, JobId, ListedObject, ObjectKey, ProcessId,
+    Reason, TaskId, TaskPayload, TaskType, UnitRange, VersionMarks,
 };
 use tokio_postgres::Row;
 
@@ -148,14 +148,14 @@ fn claimed(row: &Row) -> Result<Claimed> {
 
 /// What a payload covers: known already, or to be asked for with [`PACKET_RECORDS`].
 pub(super) enum Covered {
-    Objects(Vec<PacketObject>),
+    Objects(Vec<ListedObject>),
     Records(Vec<Param>),
 }
 
 pub(super) fn covered(payload: &TaskPayload, kinds: RecordKinds) -> Covered {
     match payload {
         TaskPayload::PathsToScan(paths) => {
-            Covered::Objects(paths.iter().cloned().map(PacketObject::unlisted).collect())
+            Covered::Objects(paths.iter().cloned().map(ListedObject::by_key).collect())
         }
         TaskPayload::UntracedObjects => Covered::Objects(Vec::new()),
         TaskPayload::UnitRanges(ranges) => Covered::Records(params![
@@ -168,8 +168,8 @@ pub(super) fn covered(payload: &TaskPayload, kinds: RecordKinds) -> Covered {
 }
 
 /// Columns: the unit's key, name, size, mtime_ns, ctime_ns, inode, tag, kind, metadata.
-pub(super) fn packet_object(row: &Row) -> Result<PacketObject> {
-    Ok(PacketObject {
+pub(super) fn packet_object(row: &Row) -> Result<ListedObject> {
+    Ok(ListedObject {
         key: ObjectKey(get(row, 0)?).join(get(row, 1)?),
         size: unsigned(row, 2)?,
         marks: VersionMarks {
@@ -183,7 +183,7 @@ pub(super) fn packet_object(row: &Row) -> Result<PacketObject> {
     })
 }
 
-async fn records(tx: &mut Tx<'_>, payload: &TaskPayload, kinds: RecordKinds) -> Result<Vec<PacketObject>> {
+async fn records(tx: &mut Tx<'_>, payload: &TaskPayload, kinds: RecordKinds) -> Result<Vec<ListedObject>> {
     match covered(payload, kinds) {
         Covered::Objects(objects) => Ok(objects),
         Covered::Records(params) => {

@@ -7,7 +7,7 @@
 use std::ops::{Range, RangeInclusive};
 
 use async_trait::async_trait;
-use domesday_model::{JobId, ObjectKey, Origin, ProcessId, TaskType, UnitId};
+use domesday_model::{JobId, ListedObject, ObjectKey, Origin, ProcessId, TaskType, UnitId};
 
 use super::{LeaseStore, Result, SharedStore};
 use crate::types::*;
@@ -26,7 +26,7 @@ pub trait WorkerStore: LeaseStore + SharedStore {
     /// The containers an enumeration packet covers, sorted by key.
     async fn packet_containers(&self, packet: &WorkPacket) -> Result<Vec<ObjectKey>>;
     /// The objects a classification packet covers, in the order they were listed.
-    async fn packet_objects(&self, packet: &WorkPacket) -> Result<Vec<PacketObject>>;
+    async fn packet_objects(&self, packet: &WorkPacket) -> Result<Vec<ListedObject>>;
     /// What a base knows of the objects in some containers, from a place on, at most `max`. Nothing when the base
     /// is gone: pruned, about to be, or tried again.
     async fn prior_records(

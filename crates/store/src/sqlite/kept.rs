@@ -10,10 +10,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use domesday_model::{ObjectKey, TaskPayload, UnitId, UnitRange, UnitRecord};
+use domesday_model::{ListedObject, ObjectKey, TaskPayload, UnitId, UnitRange, UnitRecord};
 
 use crate::decide::tasks::{CONTAINERS, RecordKinds};
-use crate::types::PacketObject;
 
 /// Bytes of all records that are kept, at most. Units beyond that are not kept, rather than older ones dropped, for
 /// tasks are claimed in the order in which their units were committed.
@@ -39,16 +38,10 @@ impl Committed {
 
     /// Those of a range that are of these kinds, as `packet_records` would read them; `None` where the range is not of
     /// this unit.
-    fn of_range(&self, range: &UnitRange, kinds: RecordKinds) -> Option<impl Iterator<Item = PacketObject>> {
+    fn of_range(&self, range: &UnitRange, kinds: RecordKinds) -> Option<impl Iterator<Item = ListedObject>> {
         let (from, to) = (usize::try_from(range.from).ok()?, usize::try_from(range.to).ok()?);
         let records = self.records.get(from..to)?.iter().filter(move |record| kinds.contains(&record.kind));
-        Some(records.map(|record| PacketObject {
-            key: self.key.join(&record.name),
-            size: record.size,
-            marks: record.marks,
-            kind: record.kind,
-            metadata: record.metadata.clone(),
-        }))
+        Some(records.map(|record| ListedObject::in_container(&self.key, record)))
     }
 }
 
@@ -98,7 +91,7 @@ impl Kept {
 
     /// The records of these kinds that a payload's ranges cover, if all of them are here. What is asked for once is
     /// not kept for a second time.
-    pub fn take(&self, payload: &TaskPayload, kinds: RecordKinds) -> Option<Vec<PacketObject>> {
+    pub fn take(&self, payload: &TaskPayload, kinds: RecordKinds) -> Option<Vec<ListedObject>> {
         let TaskPayload::UnitRanges(ranges) = payload else { return None };
         let units: Vec<Option<Arc<Committed>>> = {
             let mut units = self.lock();

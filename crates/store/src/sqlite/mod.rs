@@ -37,13 +37,14 @@ mod tests;
 use std::path::Path;
 use std::sync::Arc;
 
+use domesday_model::ListedObject;
 use rusqlite::Connection;
 
 use crate::clock::{Clock, SystemClock};
 use crate::decide::tasks::RecordKinds;
 use crate::error::StoreError;
 pub use crate::hook::{Fault, Stage, WriteHook};
-use crate::types::{PacketObject, WorkPacket};
+use crate::types::WorkPacket;
 use flusher::Flusher;
 use kept::Kept;
 use readers::Readers;
@@ -204,7 +205,7 @@ impl SqliteStore {
     }
 
     /// The records of these kinds that a packet covers: as they were committed, or from the book.
-    async fn records(&self, packet: &WorkPacket, kinds: RecordKinds) -> Result<Vec<PacketObject>> {
+    async fn records(&self, packet: &WorkPacket, kinds: RecordKinds) -> Result<Vec<ListedObject>> {
         if let Some(kept) = self.kept.take(&packet.payload, kinds) {
             return Ok(kept);
         }

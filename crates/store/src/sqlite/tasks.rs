@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use domesday_model::{
-    ClaimId, DatasourceId, EnumerationSessionId, JobId, ObjectKey, ProcessId, Reason, RecordKind, TaskId,
-    TaskPayload, TaskType, VersionMarks,
+    ClaimId, DatasourceId, EnumerationSessionId, JobId, ListedObject, ObjectKey, ProcessId, Reason,
+    RecordKind, TaskId, TaskPayload, TaskType, VersionMarks,
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::json;
@@ -166,11 +166,11 @@ pub(super) fn records(
     c: &Connection,
     payload: &TaskPayload,
     kinds: RecordKinds,
-) -> Result<Vec<PacketObject>> {
+) -> Result<Vec<ListedObject>> {
     const RECORDS: &str = statement(FILE, "packet_records");
     let ranges = match payload {
         TaskPayload::PathsToScan(paths) => {
-            return Ok(paths.iter().cloned().map(PacketObject::unlisted).collect());
+            return Ok(paths.iter().cloned().map(ListedObject::by_key).collect());
         }
         TaskPayload::UntracedObjects => return Ok(Vec::new()),
         TaskPayload::UnitRanges(ranges) => ranges,
@@ -188,7 +188,7 @@ pub(super) fn records(
                 None => container.insert(ObjectKey(row.get(0)?)),
             };
             let name = row.get_ref(1)?.as_blob().map_err(|_| values::damaged("name"))?;
-            objects.push(PacketObject {
+            objects.push(ListedObject {
                 key: container.join(name),
                 size: row.get::<_, i64>(2)?.cast_unsigned(),
                 marks: VersionMarks {
@@ -276,7 +276,7 @@ fn name_failures(
     task: FencedTask,
     id: TaskId,
     task_type: TaskType,
-    given_up: Vec<PacketObject>,
+    given_up: Vec<ListedObject>,
     reason: Reason,
     detail: &str,
 ) -> Result<()> {

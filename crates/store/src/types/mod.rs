@@ -14,7 +14,7 @@ use std::time::Duration;
 use domesday_model::{
     ByTaskType, Category, ClaimId, Command, DatasourceId, EnumerationSessionId, FindingDraft, FindingId,
     Fingerprint, JobConfiguration, JobId, JobStatus, Location, MasterJobId, ObjectKey, ObjectReport,
-    ObjectStatus, Origin, Position, ProcessId, Reason, RecordKind, RuleSetHash, ScanOptions, Score, Span,
+    ObjectStatus, Origin, Position, ProcessId, Reason, RuleSetHash, ScanOptions, Score, Span,
     TableObservation, TargetDraft, TaskId, TaskPayload, TaskType, UnitId, UnitRecord, UnitStatus,
     VersionMarks,
 };
@@ -142,30 +142,6 @@ pub struct PacketDatasource {
     pub configuration: serde_json::Value,
     /// Where the secret is that opens it.
     pub credential: Option<String>,
-}
-
-/// One object of a classification packet.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct PacketObject {
-    pub key: ObjectKey,
-    pub size: u64,
-    pub marks: VersionMarks,
-    pub kind: RecordKind,
-    /// What else the source said of it, as JSON.
-    pub metadata: Option<Box<str>>,
-}
-
-impl PacketObject {
-    /// One that is known by its key alone.
-    pub fn unlisted(key: ObjectKey) -> PacketObject {
-        let marks = VersionMarks::default();
-        PacketObject { key, size: 0, marks, kind: RecordKind::File, metadata: None }
-    }
-
-    /// Not to be read: what the base says of it holds.
-    pub fn is_carried(&self) -> bool {
-        self.kind == RecordKind::Carried
-    }
 }
 
 /// A container that a task has already begun or finished: its last page.

@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 
 use domesday_model::ColumnShape;
-use domesday_scheduler::RowBatch;
+use domesday_model::RowBatch;
 
 /// Bytes of one row that its long values may have together, so that no table is too wide for memory.
 const ROW_MAX: usize = 16 << 20;

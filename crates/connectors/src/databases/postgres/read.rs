@@ -8,8 +8,8 @@ use std::fmt::Write as _;
 use std::pin::pin;
 
 use domesday_connector::ConnectorError;
+use domesday_model::RowBatch;
 use domesday_model::{Reason, TableShape};
-use domesday_scheduler::RowBatch;
 use futures_util::StreamExt;
 use serde_json::Value;
 use tokio_postgres::types::{ToSql, Type};

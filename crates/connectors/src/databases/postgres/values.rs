@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use domesday_scheduler::RowBatch;
+use domesday_model::RowBatch;
 use tokio_postgres::types::Type;
 
 /// Characters of a long text that the server gives: one more than the bytes that are kept, so that what was cut

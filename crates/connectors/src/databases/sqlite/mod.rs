@@ -1,16 +1,7 @@
-//! Kind `sqlite`: a file that is a database; and the same files where a scan of something else meets them.
-//!
-//! A file is only ever looked at: see [`database`] for how it is opened, and [`layout`] for what of it is read.
-//! Changes that are still in a log beside the file are not: the log is named.
+//! Kind `sqlite`: a file that is a database. How one is opened and read is in [`domesday_content::sqlite`], which reads
+//! those that a scan of something else meets, too.
 
 mod config;
-mod database;
-mod error;
-mod key;
-mod layout;
-mod nested;
-mod read;
-mod sample;
 mod session;
 #[cfg(test)]
 mod tests;
@@ -28,7 +19,6 @@ use serde_json::{Value, json};
 
 use super::connector::DatabaseConnector;
 pub use config::SqliteConfig;
-pub(crate) use nested::open_tables;
 use session::SqliteDialect;
 
 /// The kind, as data sources name it.

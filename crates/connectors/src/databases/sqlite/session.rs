@@ -10,17 +10,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use domesday_connector::ConnectorError;
+use domesday_content::sqlite::{Cells, Database, Entry, Layout, Span, SqliteError, too_many, unread_log};
 use domesday_model::{Reason, TableShape};
 use tokio::runtime::Handle;
 use tokio::task::block_in_place;
 
 use super::super::dialect::{Dialect, Found, FoundTable, Levels, RowKey, Session, TableName, Which};
 use super::super::rows::RowSink;
-use super::database::{Database, unread_log};
-use super::error::SqliteError;
-use super::key;
-use super::layout::{Entry, Layout};
-use super::read::{Cells, Span, too_many};
 
 /// Rows of a view that are read when everything is: its tables are read whole anyway.
 const VIEW_ROWS_MAX: u64 = 1_000_000;
@@ -103,17 +99,18 @@ impl SqliteSession {
                 Poll::Pending => runtime.block_on(ended),
             })
         };
-        let decoded = |key: &Option<RowKey>| key.as_ref().map(key::decode).transpose();
         let span = match which {
             Which::Sample { rows, seed } => return self.database.sample(layout, *rows, *seed, &mut each),
-            Which::All if layout.is_view() => Span { limit: Some(VIEW_ROWS_MAX), ..Span::default() },
+            Which::All if layout.is_view() => Span::first(VIEW_ROWS_MAX),
             Which::All => Span::default(),
-            Which::Range { after, to } => {
-                Span { after: decoded(after)?, to: decoded(to)?, ..Span::default() }
-            }
+            Which::Range { after, to } => Span::between(after.as_deref(), to.as_deref())?,
         };
         self.database.select(layout, &span, &mut each)
     }
+}
+
+fn unreadable(error: SqliteError) -> ConnectorError {
+    ConnectorError::Container { reason: error.reason(), detail: error.to_string() }
 }
 
 fn refused(name: String, reason: Reason) -> FoundTable {
@@ -138,7 +135,7 @@ impl Session for SqliteSession {
         max: usize,
     ) -> Result<Vec<FoundTable>, ConnectorError> {
         block_in_place(|| {
-            let entries = self.database.entries(after, max)?;
+            let entries = self.database.entries(after, max).map_err(unreadable)?;
             let is_last = entries.len() < max;
             let mut found: Vec<FoundTable> = entries.into_iter().map(|entry| self.found(entry)).collect();
             // What is not read of the file is named among its tables, where its name would be.
@@ -155,7 +152,10 @@ impl Session for SqliteSession {
     }
 
     async fn table(&mut self, table: &TableName) -> Result<Option<FoundTable>, ConnectorError> {
-        block_in_place(|| Ok(self.database.entry(&table.table)?.map(|entry| self.found(entry))))
+        block_in_place(|| {
+            let entry = self.database.entry(&table.table).map_err(unreadable)?;
+            Ok(entry.map(|entry| self.found(entry)))
+        })
     }
 
     async fn boundary(
@@ -167,15 +167,14 @@ impl Session for SqliteSession {
     ) -> Result<Option<RowKey>, ConnectorError> {
         block_in_place(|| {
             let layout = self.layout(table, shape)?;
-            let after = after.map(key::decode).transpose()?;
             // In a damaged file a search may end anywhere, and ranges would go round for ever.
             self.parted += rows;
             if self.parted > self.database.rows_max() + rows {
-                return Err(too_many(&layout).into());
+                return Err(too_many(&layout));
             }
-            let key = self.database.boundary(&layout, after, rows)?;
-            Ok(key.as_deref().map(key::encode))
+            self.database.boundary(&layout, after.map(Vec::as_slice), rows)
         })
+        .map_err(unreadable)
     }
 
     async fn read(
@@ -185,6 +184,7 @@ impl Session for SqliteSession {
         which: &Which,
         sink: &mut RowSink,
     ) -> Result<(), ConnectorError> {
-        Ok(block_in_place(|| SqliteSession::read(self, &self.layout(table, shape)?, which, sink))?)
+        block_in_place(|| SqliteSession::read(self, &self.layout(table, shape)?, which, sink))
+            .map_err(unreadable)
     }
 }

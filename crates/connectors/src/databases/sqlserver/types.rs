@@ -5,7 +5,7 @@
 //! by the server, one unit after what is kept, which tells that there was more.
 
 use domesday_model::ColumnShape;
-use domesday_scheduler::RowBatch;
+use domesday_model::RowBatch;
 
 use super::statement::quote;
 

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use chrono::NaiveDate;
-use domesday_scheduler::{ColumnValues, RowBatch};
+use domesday_model::{ColumnValues, RowBatch};
 use tiberius::ColumnData;
 use tiberius::numeric::Numeric;
 use tiberius::time::{Date, DateTime, SmallDateTime, Time};

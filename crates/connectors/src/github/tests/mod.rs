@@ -11,6 +11,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use domesday_connector::conformance::open;
 use domesday_connector::{Connector, ConnectorError, ConnectorFactory, Surroundings};
 use domesday_model::{ObjectKey, RecordKind, TargetDraft, UnitRecord};
 use domesday_testkit::http::{Request, Response, Server};
@@ -18,7 +19,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::*;
-use crate::git::GitFactory;
+use domesday_git::GitFactory;
 
 /// How git sends the token `tok-1`: `x-access-token:tok-1` in base64.
 const TOKEN_OF_GIT: &str = "Basic eC1hY2Nlc3MtdG9rZW46dG9rLTE=";

@@ -53,7 +53,7 @@ async fn contents(connector: &dyn Connector, container: &str) -> BTreeMap<String
     for record in records.iter().filter(|record| record.kind == RecordKind::File) {
         let key = ObjectKey::new(container).join(&record.name);
         let mut text = String::new();
-        connector.open(&key).unwrap().reader.read_to_string(&mut text).unwrap();
+        open(connector, &key).unwrap().reader.read_to_string(&mut text).unwrap();
         contents.insert(key.to_string(), text);
     }
     contents
@@ -87,11 +87,11 @@ async fn each_repository_is_a_git_source() {
     let other = fake.connector(json!({ "organisation": "acme" }));
     let mut text = String::new();
     let key = ObjectKey::new(format!("acme/one/{blob}"));
-    other.open(&key).unwrap().reader.read_to_string(&mut text).unwrap();
+    open(other.as_ref(), &key).unwrap().reader.read_to_string(&mut text).unwrap();
     assert_eq!(text, "content a\n");
     assert!(fake.asked("/api/v3/repos/acme/one").is_empty(), "what can be cloned is not asked about");
     for wrong in ["acme", "", "acme/one/nothing"] {
-        assert!(other.open(&ObjectKey::new(wrong)).is_err(), "{wrong}");
+        assert!(open(other.as_ref(), &ObjectKey::new(wrong)).is_err(), "{wrong}");
     }
 }
 
@@ -210,8 +210,8 @@ impl Connector for Tracing {
         Err(ConnectorError::Denied { detail: "not here".to_owned() })
     }
 
-    fn open(&self, object: &ObjectKey) -> Result<OpenObject, ObjectError> {
-        Err(ObjectError::new(Reason::Changed, object.to_string()))
+    fn open(&self, object: &ListedObject) -> Result<Opened, ObjectError> {
+        Err(ObjectError::new(Reason::Changed, object.key.to_string()))
     }
 
     async fn origins(&self, objects: &[ObjectKey]) -> Result<Vec<(ObjectKey, Origin)>, ConnectorError> {
@@ -252,7 +252,7 @@ async fn everything_inside_is_handed_on_to_the_repositorys_own_connector() {
         "others than the one that is gone"
     );
     assert!(connector.traces_origins() && connector.origins(&keys[3..4]).await.is_err());
-    let error = connector.open(&keys[2]).map(drop).unwrap_err();
+    let error = open(connector.as_ref(), &keys[2]).map(drop).unwrap_err();
     assert_eq!((error.reason, error.detail.as_str()), (Reason::Changed, "x/y"));
     assert_eq!(connector.resume_policy(&ObjectKey::new("a/a")), ResumePolicy::ClearAndRelist);
     let made = inner.0.lock().unwrap().clone();
@@ -263,7 +263,7 @@ async fn everything_inside_is_handed_on_to_the_repositorys_own_connector() {
     assert_eq!(made[0], (whole, Some("env:TOKEN".to_owned())));
     let public = json!({ "owner": "acme", "authentication": "unauthenticated" });
     let connector = GithubFactory::over(inner.clone()).create(&public, &surroundings).unwrap();
-    assert!(connector.open(&keys[1]).is_err());
+    assert!(open(connector.as_ref(), &keys[1]).is_err());
     let last = inner.0.lock().unwrap().last().unwrap().clone();
     assert_eq!(last, (json!({ "url": "https://github.com/a/a.git" }), None));
 }

@@ -125,13 +125,8 @@ async fn azure_is_listed_by_markers_and_read() {
     assert_eq!(read(connector.as_ref(), "frozen"), Err(Reason::Archived));
     assert_eq!(read(connector.as_ref(), "gone"), Err(Reason::Vanished));
     // What is listed is what is read: the tags agree, with quotes and without.
-    let request = domesday_connector::Request {
-        key: ObjectKey::new("a"),
-        size: a.size,
-        marks: a.marks,
-        metadata: None,
-    };
-    assert!(connector.read_ahead(&[request]).unwrap().open(0).is_ok());
+    let listed: Arc<[ListedObject]> = Arc::new([ListedObject::in_container(&ObjectKey::default(), a)]);
+    assert!(connector.read_ahead(&listed).unwrap().open(0).is_ok());
     let nobody = json!({ "container": "shop", "account": "acme", "endpoint": endpoint, "allow_http": true,
                          "authentication": "unauthenticated" });
     let nobody = ObjectsFactory(Kind::Azure).create(&nobody, &Surroundings::default()).unwrap();

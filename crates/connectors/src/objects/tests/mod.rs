@@ -11,7 +11,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io::Read;
 use std::sync::Arc;
 
+use domesday_connector::conformance::open;
 use domesday_connector::{Connector, ConnectorFactory, Surroundings};
+use domesday_content::ObjectError;
 use domesday_model::{ObjectKey, Reason, RecordKind, UnitRecord};
 use domesday_testkit::s3::{ACCESS_KEY_ID, BUCKET, Keys, Memory, SECRET_ACCESS_KEY, Server};
 use serde_json::{Value, json};
@@ -169,10 +171,10 @@ async fn walk(connect: impl Fn() -> Arc<dyn Connector>, batch: usize) -> Walk {
 }
 
 fn read(connector: &dyn Connector, key: &str) -> Result<Vec<u8>, Reason> {
-    let mut open = connector.open(&ObjectKey::new(key)).map_err(|error| error.reason)?;
+    let mut opened = open(connector, &ObjectKey::new(key)).map_err(|error| error.reason)?;
     let mut bytes = Vec::new();
-    let read = open.reader.read_to_end(&mut bytes);
-    read.map_err(|error| domesday_scheduler::ObjectError::from(error).reason)?;
+    let read = opened.reader.read_to_end(&mut bytes);
+    read.map_err(|error| ObjectError::from(error).reason)?;
     Ok(bytes)
 }
 

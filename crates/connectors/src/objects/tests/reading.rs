@@ -1,7 +1,7 @@
 //! Reads: in parts, ahead, at any place, through faults, and of one version only.
 
-use domesday_connector::Request;
 use domesday_content::ReadAt;
+use domesday_scheduler::OpenBytes;
 use domesday_testkit::s3::Faults;
 
 use super::*;
@@ -16,20 +16,18 @@ fn noise(len: usize) -> Vec<u8> {
     (0..len).map(next).collect()
 }
 
-async fn requests(shop: &Shop) -> Vec<Request> {
+async fn listed(shop: &Shop) -> Arc<[ListedObject]> {
     let walk = walk(|| shop.connector(), BATCH).await;
-    let request = |(key, record): (ObjectKey, UnitRecord)| Request {
-        key,
-        size: record.size,
-        marks: record.marks,
-        metadata: None,
+    let object = |(key, record): (ObjectKey, UnitRecord)| {
+        let UnitRecord { size, marks, .. } = record;
+        ListedObject { size, marks, ..ListedObject::by_key(key) }
     };
-    walk.records.into_iter().map(request).collect()
+    walk.records.into_iter().map(object).collect()
 }
 
-fn read_all(open: domesday_scheduler::OpenObject) -> Result<Vec<u8>, Reason> {
+fn read_all(open: OpenBytes) -> Result<Vec<u8>, Reason> {
     let (mut reader, mut bytes) = (open.reader, Vec::new());
-    reader.read_to_end(&mut bytes).map_err(|error| domesday_scheduler::ObjectError::from(error).reason)?;
+    reader.read_to_end(&mut bytes).map_err(|error| ObjectError::from(error).reason)?;
     Ok(bytes)
 }
 
@@ -44,11 +42,11 @@ async fn objects_of_every_size_are_read_whole_through_faults() {
     for seed in [None, Some(3), Some(4)] {
         shop.server.set_faults(seed.map(Faults::some).unwrap_or_default());
         let connector = shop.connector();
-        let requests = requests(&shop).await;
-        let ahead = connector.read_ahead(&requests).unwrap();
-        for (index, request) in requests.iter().enumerate() {
-            let size: usize = request.key.to_string().parse().unwrap();
-            let open = ahead.open(index).unwrap();
+        let objects = listed(&shop).await;
+        let ahead = connector.read_ahead(&objects).unwrap();
+        for (index, object) in objects.iter().enumerate() {
+            let size: usize = object.key.to_string().parse().unwrap();
+            let open = ahead.open(index).and_then(Opened::into_bytes).unwrap();
             assert_eq!(open.size, Some(size as u64));
             assert!(read_all(open).unwrap() == noise(size), "{size} bytes ahead, seed {seed:?}");
             let bytes = read(connector.as_ref(), &size.to_string()).unwrap();
@@ -61,11 +59,13 @@ async fn objects_of_every_size_are_read_whole_through_faults() {
 #[tokio::test]
 async fn a_packet_is_read_ahead_in_any_order_and_dropped_in_its_middle() {
     let shop = Shop::with_keys((0..500).map(|n| format!("{n:03}")));
-    let requests = requests(&shop).await;
+    let objects = listed(&shop).await;
     let connector = shop.connector();
-    let ahead = connector.read_ahead(&requests).unwrap();
+    let ahead = connector.read_ahead(&objects).unwrap();
     for index in (0..500).rev().step_by(3).chain([7, 7]) {
-        let text = String::from_utf8(read_all(ahead.open(index).unwrap()).unwrap()).unwrap();
+        let text =
+            String::from_utf8(read_all(ahead.open(index).and_then(Opened::into_bytes).unwrap()).unwrap())
+                .unwrap();
         assert_eq!(text, format!("text of {index:03}"));
     }
     drop(ahead);
@@ -77,17 +77,17 @@ async fn an_object_that_is_replaced_is_never_a_mixture() {
     let shop = Shop::new();
     let old = noise(20 << 20);
     shop.memory.put("a", old.clone());
-    let requests = requests(&shop).await;
+    let objects = listed(&shop).await;
     let connector = shop.connector();
     // In its middle.
-    let mut open = connector.open(&ObjectKey::new("a")).unwrap();
+    let mut opened = open(connector.as_ref(), &ObjectKey::new("a")).unwrap();
     let mut head = vec![0; 1000];
-    open.reader.read_exact(&mut head).unwrap();
+    opened.reader.read_exact(&mut head).unwrap();
     assert!(head == old[..1000]);
     shop.memory.put("a", vec![b'n'; 20 << 20]);
-    assert_eq!(read_all(open), Err(Reason::Changed));
+    assert_eq!(read_all(opened), Err(Reason::Changed));
     // Between listing and reading.
-    let ahead = connector.read_ahead(&requests).unwrap();
+    let ahead = connector.read_ahead(&objects).unwrap();
     assert_eq!(ahead.open(0).err().map(|error| error.reason), Some(Reason::Changed));
     // It goes.
     shop.memory.remove("a");
@@ -99,8 +99,8 @@ async fn an_archive_is_read_from_its_end_without_reading_twice() {
     let shop = Shop::new();
     let bytes = noise(30 << 20);
     shop.memory.put("a.zip", bytes.clone());
-    let open = shop.connector().open(&ObjectKey::new("a.zip")).unwrap();
-    let random = open.random.unwrap();
+    let opened = open(shop.connector().as_ref(), &ObjectKey::new("a.zip")).unwrap();
+    let random = opened.random.unwrap();
     let mut buf = vec![0; 64 << 10];
     let mut at = |offset: usize| {
         let got = random.read_at(&mut buf, offset as u64).unwrap();

@@ -11,9 +11,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
+use domesday_connector::conformance::open;
 use domesday_connector::{Connector, ConnectorError, Surroundings};
+use domesday_content::ObjectError;
 use domesday_model::{ObjectKey, Reason, RecordKind, UnitRecord};
-use domesday_scheduler::ObjectError;
 use domesday_testkit::http::{Response, Server};
 use serde_json::{Value, json};
 
@@ -77,12 +78,12 @@ async fn paths(server: &Server, configuration: Value) -> Vec<String> {
 async fn read(connector: &Arc<dyn Connector>, key: &str) -> (Vec<u8>, Result<(), ObjectError>) {
     let (connector, key) = (Arc::clone(connector), ObjectKey::new(key));
     let reads = move || {
-        let mut open = match connector.open(&key) {
-            Ok(open) => open,
+        let mut opened = match open(&*connector, &key) {
+            Ok(opened) => opened,
             Err(error) => return (Vec::new(), Err(error)),
         };
         let mut bytes = Vec::new();
-        let ended = open.reader.read_to_end(&mut bytes);
+        let ended = opened.reader.read_to_end(&mut bytes);
         (bytes, ended.map(drop).map_err(ObjectError::from))
     };
     tokio::task::spawn_blocking(reads).await.unwrap()

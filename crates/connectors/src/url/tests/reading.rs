@@ -189,20 +189,13 @@ async fn a_credential_goes_where_it_was_configured_for_and_nowhere_else() {
 async fn what_is_read_ahead_is_bounded() {
     let server = Server::start(|request| Response::ok(request.path().repeat(10_000)));
     let connector = here(&server);
-    let requests: Vec<Request> = (0..40)
-        .map(|number| Request {
-            key: ObjectKey::new(server.url(&format!("/{number:02}"))),
-            size: 0,
-            marks: domesday_model::VersionMarks::default(),
-            metadata: None,
-        })
-        .collect();
-    let ahead = connector.read_ahead(&requests).unwrap();
+    let object = |number| ListedObject::by_key(ObjectKey::new(server.url(&format!("/{number:02}"))));
+    let ahead = connector.read_ahead(&(0..40).map(object).collect()).unwrap();
     let reads = move || {
         // The last first: nobody reads those before it yet.
         for index in [39, 0, 20, 20] {
             let mut bytes = Vec::new();
-            ahead.open(index).unwrap().reader.read_to_end(&mut bytes).unwrap();
+            ahead.open(index).and_then(Opened::into_bytes).unwrap().reader.read_to_end(&mut bytes).unwrap();
             assert_eq!(bytes, format!("/{index:02}").repeat(10_000).into_bytes());
         }
         assert!(ahead.open(40).is_err());
@@ -210,7 +203,8 @@ async fn what_is_read_ahead_is_bounded() {
     tokio::task::spawn_blocking(reads).await.unwrap();
     let asked = server.requests().len();
     assert!(asked <= 4 + 2 * 8, "some that were read, and some ahead of them: {asked}");
-    assert!(connector.read_ahead(&[Request { key: ObjectKey::new("x"), ..requests[0].clone() }]).is_none());
+    let nonsense: Arc<[ListedObject]> = Arc::new([ListedObject::by_key(ObjectKey::new("x"))]);
+    assert!(connector.read_ahead(&nonsense).is_none());
 }
 
 #[test]
@@ -219,10 +213,10 @@ fn what_ends_with_its_runtime_does_not_pass_for_the_whole() {
         Server::start(|_| Response::ok(vec![b'x'; 1_000]).chunked().paced(1, Duration::from_millis(20)));
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let connector = runtime.block_on(async { here(&server) });
-    let mut open = connector.open(&ObjectKey::new(server.url("/"))).unwrap();
-    open.reader.read_exact(&mut [0; 1]).unwrap();
+    let mut opened = open(&*connector, &ObjectKey::new(server.url("/"))).unwrap();
+    opened.reader.read_exact(&mut [0; 1]).unwrap();
     runtime.shutdown_background();
-    let ended = open.reader.read_to_end(&mut Vec::new()).map_err(ObjectError::from);
+    let ended = opened.reader.read_to_end(&mut Vec::new()).map_err(ObjectError::from);
     assert_eq!(ended.unwrap_err().reason, Reason::ReadError);
-    assert!(connector.open(&ObjectKey::new(server.url("/"))).is_err());
+    assert!(open(&*connector, &ObjectKey::new(server.url("/"))).is_err());
 }

@@ -7,16 +7,16 @@ use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use domesday_connector::{Connector, ReadAhead, Request};
-use domesday_content::Limits;
+use domesday_connector::{Connector, ReadAhead};
+use domesday_content::{Limits, ObjectError};
 use domesday_model::{
-    FindingDraft, ObjectKey, ObjectReport, RecordKind, ScanOptions, TableObservation, VersionMarks,
+    FindingDraft, ListedObject, ObjectKey, ObjectReport, ScanOptions, TableObservation, VersionMarks,
 };
 use domesday_scheduler::{
-    CursorState, DatabaseFile, DatabaseTables, EnumCursor, Kin, ObjectDescriptor, ObjectError, ObjectSource,
-    OpenObject, OpenTable, Packet, PacketHandle, PacketOptions, PacketTotals, ResultSink,
+    CursorState, EnumCursor, ObjectDescriptor, ObjectSource, Opened, Packet, PacketHandle, PacketOptions,
+    PacketTotals, ResultSink,
 };
-use domesday_store::{Completion, PacketObject, ResultBatch, TaskTotals, WorkPacket};
+use domesday_store::{Completion, ResultBatch, TaskTotals, WorkPacket};
 use tokio::sync::mpsc;
 
 use super::completer::Completer;
@@ -126,11 +126,11 @@ pub(super) async fn classify(
 async fn carry_over(
     session: &Session,
     packet: &WorkPacket,
-    mut objects: Vec<PacketObject>,
+    mut objects: Vec<ListedObject>,
     halt: &Stop,
-) -> Result<(Vec<PacketObject>, Vec<ResultBatch>), PacketError> {
+) -> Result<(Vec<ListedObject>, Vec<ResultBatch>), PacketError> {
     let Some(base) = &packet.base else { return Ok((objects, Vec::new())) };
-    let carried: Vec<PacketObject> = objects.extract_if(.., |object| object.is_carried()).collect();
+    let carried: Vec<ListedObject> = objects.extract_if(.., |object| object.is_carried()).collect();
     if carried.is_empty() {
         return Ok((objects, Vec::new()));
     }
@@ -223,7 +223,7 @@ impl Staging<'_> {
     }
 
     fn listed_marks(&mut self, key: &ObjectKey) -> Option<VersionMarks> {
-        let objects = &self.source.requests;
+        let objects = &self.source.objects;
         let nearest_first = (self.last_found..objects.len()).chain((0..self.last_found).rev());
         let at = nearest_first.into_iter().find(|&at| objects[at].key == *key)?;
         self.last_found = at;
@@ -291,22 +291,15 @@ pub(crate) struct PacketSource {
     connector: Arc<dyn Connector>,
     /// For a source that is far away: its objects are on their way already.
     ahead: Option<Box<dyn ReadAhead>>,
-    /// Its objects, as the connector is asked for them.
-    requests: Vec<Request>,
-    /// Their kinds, by the same places.
-    kinds: Vec<RecordKind>,
+    objects: Arc<[ListedObject]>,
     source_id: i64,
 }
 
 impl PacketSource {
-    pub fn new(connector: Arc<dyn Connector>, objects: Vec<PacketObject>, source_id: i64) -> PacketSource {
-        let parts = objects.into_iter().map(|object| {
-            let PacketObject { key, size, marks, kind, metadata } = object;
-            (Request { key, size, marks, metadata }, kind)
-        });
-        let (requests, kinds): (Vec<Request>, Vec<RecordKind>) = parts.unzip();
-        let ahead = connector.read_ahead(&requests);
-        PacketSource { connector, ahead, requests, kinds, source_id }
+    pub fn new(connector: Arc<dyn Connector>, objects: Vec<ListedObject>, source_id: i64) -> PacketSource {
+        let objects = Arc::from(objects);
+        let ahead = connector.read_ahead(&objects);
+        PacketSource { connector, ahead, objects, source_id }
     }
 }
 
@@ -324,46 +317,25 @@ impl ObjectSource for PacketSource {
             },
             _ => 0,
         };
-        let to = (from + max).min(self.requests.len());
-        out.extend(self.requests[from..to].iter().enumerate().map(|(index, object)| ObjectDescriptor {
+        let to = (from + max).min(self.objects.len());
+        out.extend(self.objects[from..to].iter().enumerate().map(|(index, object)| ObjectDescriptor {
             path: object.key.clone(),
             kind: self.connector.path_kind(object),
+            is_rows: object.kind.is_rows(),
             size_hint: Some(object.size),
             object_id: (from + index) as u64,
             source_id: self.source_id,
         }));
-        *cursor = if to == self.requests.len() { EnumCursor::Done } else { EnumCursor::offset(to as u64) };
+        *cursor = if to == self.objects.len() { EnumCursor::Done } else { EnumCursor::offset(to as u64) };
         Ok(())
     }
 
-    fn open(&self, object: &ObjectDescriptor) -> Result<OpenObject, ObjectError> {
-        match &self.ahead {
-            Some(ahead) => ahead.open(object.object_id as usize),
-            None => self.connector.open(&object.path),
-        }
-    }
-
-    fn open_akin(&self, object: &ObjectDescriptor) -> Result<(OpenObject, Option<Kin>), ObjectError> {
-        match &self.ahead {
-            Some(_) => Ok((self.open(object)?, None)),
-            None => self.connector.open_akin(&object.path),
-        }
-    }
-
-    fn is_rows(&self, object: &ObjectDescriptor) -> bool {
-        self.kinds[object.object_id as usize].is_rows()
-    }
-
-    fn open_table(&self, object: &ObjectDescriptor) -> Result<OpenTable, ObjectError> {
+    fn open(&self, object: &ObjectDescriptor) -> Result<Opened, ObjectError> {
         let index = object.object_id as usize;
         match &self.ahead {
-            Some(ahead) => ahead.open_table(index),
-            None => self.connector.open_table(&self.requests[index]),
+            Some(ahead) => ahead.open(index),
+            None => self.connector.open(&self.objects[index]),
         }
-    }
-
-    fn open_database(&self, file: DatabaseFile<'_>) -> Option<Result<DatabaseTables, ObjectError>> {
-        self.connector.open_database(&file)
     }
 }
 

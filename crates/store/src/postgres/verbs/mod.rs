@@ -7,7 +7,9 @@ mod worker;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use domesday_model::{Command, DatasourceSpec, MasterJobId, ProcessId, RuleSetHash, ScanTemplate};
+use domesday_model::{
+    Command, DatasourceSpec, ListedObject, MasterJobId, ProcessId, RuleSetHash, ScanTemplate,
+};
 use tokio::sync::watch;
 
 use crate::decide::configuring::FINGERPRINT_KEY;
@@ -20,7 +22,7 @@ use crate::roles::{AdminStore, ComposerStore, LeaseStore, SharedStore};
 use crate::types::*;
 
 impl PostgresStore {
-    async fn packet_records(&self, packet: &WorkPacket, kinds: RecordKinds) -> Result<Vec<PacketObject>> {
+    async fn packet_records(&self, packet: &WorkPacket, kinds: RecordKinds) -> Result<Vec<ListedObject>> {
         match tasks::covered(&packet.payload, kinds) {
             Covered::Objects(objects) => Ok(objects),
             Covered::Records(params) => {

@@ -3,7 +3,7 @@
 use std::ops::{Range, RangeInclusive};
 
 use async_trait::async_trait;
-use domesday_model::{JobId, ObjectKey, Origin, ProcessId, TaskType, UnitId};
+use domesday_model::{JobId, ListedObject, ObjectKey, Origin, ProcessId, TaskType, UnitId};
 
 use crate::decide::tasks::{CONTAINERS, OBJECTS};
 use crate::postgres::rows::{get, wide};
@@ -31,7 +31,7 @@ impl WorkerStore for PostgresStore {
         Ok(keys)
     }
 
-    async fn packet_objects(&self, packet: &WorkPacket) -> Result<Vec<PacketObject>> {
+    async fn packet_objects(&self, packet: &WorkPacket) -> Result<Vec<ListedObject>> {
         self.packet_records(packet, OBJECTS).await
     }
 

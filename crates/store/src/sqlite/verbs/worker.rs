@@ -4,7 +4,7 @@ use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use domesday_model::{JobId, ObjectKey, Origin, ProcessId, TaskType, UnitId};
+use domesday_model::{JobId, ListedObject, ObjectKey, Origin, ProcessId, TaskType, UnitId};
 use rusqlite::Connection;
 
 use crate::decide::tasks::{CONTAINERS, OBJECTS};
@@ -32,7 +32,7 @@ impl WorkerStore for SqliteStore {
         Ok(keys)
     }
 
-    async fn packet_objects(&self, packet: &WorkPacket) -> Result<Vec<PacketObject>> {
+    async fn packet_objects(&self, packet: &WorkPacket) -> Result<Vec<ListedObject>> {
         self.records(packet, OBJECTS).await
     }
 

@@ -10,9 +10,10 @@ mod types;
 use std::sync::Arc;
 
 use domesday_connector::credentials::{CredentialManager, RunSecrets, Secret};
-use domesday_connector::{Connector, ConnectorError, ConnectorFactory, Request, Surroundings};
-use domesday_model::{ObjectKey, Reason, RecordKind, TableShape, UnitRecord};
-use domesday_scheduler::{ObjectError, RowBatch};
+use domesday_connector::{Connector, ConnectorError, ConnectorFactory, Surroundings};
+use domesday_content::{ObjectError, OpenTable};
+use domesday_model::{ListedObject, Reason, RecordKind, RowBatch, TableShape, UnitRecord};
+use domesday_scheduler::Opened;
 use domesday_testkit::mariadb::{Server, USER};
 use serde_json::{Value, json};
 
@@ -78,13 +79,13 @@ fn listed(connector: &dyn Connector, database: &str, table: &str) -> UnitRecord 
     records.into_iter().find(|record| record.name == name::encode(table)).expect("the table is listed")
 }
 
-fn request(container: &ObjectKey, record: &UnitRecord) -> Request {
-    Request {
-        key: container.join(&record.name),
-        size: record.size,
-        marks: record.marks,
-        metadata: record.metadata.clone(),
-    }
+fn open(
+    connector: &dyn Connector,
+    container: &[&str],
+    record: &UnitRecord,
+) -> Result<OpenTable, ObjectError> {
+    let object = ListedObject::in_container(&name::key(container), record);
+    connector.open(&object).and_then(Opened::into_rows)
 }
 
 /// What is read of an entry.
@@ -105,7 +106,7 @@ fn read_each(
     record: &UnitRecord,
     mut each: impl FnMut(&RowBatch),
 ) -> Result<(), ObjectError> {
-    let mut open = connector.open_table(&request(&name::key(container), record))?;
+    let mut open = open(connector, container, record)?;
     let mut batch = RowBatch::new(open.shape.columns.len());
     loop {
         batch.clear();

@@ -28,11 +28,12 @@ fn a_connection_that_breaks_in_a_table_is_told_and_the_next_table_gets_another()
     server.sql(&database, "CREATE TABLE u (a INT); INSERT INTO u VALUES (7)");
     let proxy = Proxy::start(server.port());
     let connector = connector_at(proxy.port(), json!({ "mode": "full" }));
-    let requests: Vec<Request> = ["t", "u"]
-        .map(|table| request(&name::key(&[&database]), &listed(connector.as_ref(), &database, table)))
-        .into();
-    let packet = connector.read_ahead(&requests).unwrap();
-    let mut open = packet.open_table(0).unwrap();
+    let objects = ["t", "u"].map(|table| {
+        let record = listed(connector.as_ref(), &database, table);
+        ListedObject::in_container(&name::key(&[&database]), &record)
+    });
+    let packet = connector.read_ahead(&objects.into()).unwrap();
+    let mut open = packet.open(0).and_then(Opened::into_rows).unwrap();
     let mut batch = RowBatch::new(2);
     open.rows.fill(&mut batch).unwrap();
     assert!(batch.rows() > 0);
@@ -46,7 +47,7 @@ fn a_connection_that_breaks_in_a_table_is_told_and_the_next_table_gets_another()
     };
     assert_eq!(error.reason, Reason::ReadError, "{}", error.detail);
     drop(open);
-    let mut open = packet.open_table(1).unwrap();
+    let mut open = packet.open(1).and_then(Opened::into_rows).unwrap();
     let mut batch = RowBatch::new(1);
     open.rows.fill(&mut batch).unwrap();
     assert_eq!(batch.columns[0].get(0), Some(&b"7"[..]));
@@ -103,13 +104,13 @@ fn a_reader_that_leaves_takes_its_connection_along() {
     let sessions = || {
         server.sql("", "SELECT COUNT(*) FROM information_schema.processlist WHERE host LIKE '127.0.0.1:%'")
     };
-    let mut open = connector.open_table(&request(&name::key(&[&database]), &record)).unwrap();
+    let mut table = open(connector.as_ref(), &[&database], &record).unwrap();
     let mut batch = RowBatch::new(2);
-    open.rows.fill(&mut batch).unwrap();
+    table.rows.fill(&mut batch).unwrap();
     assert_ne!(sessions(), "0");
-    drop(open);
+    drop(table);
     let slow = listed(connector.as_ref(), &database, "slow");
-    let waiting = connector.open_table(&request(&name::key(&[&database]), &slow)).unwrap();
+    let waiting = open(connector.as_ref(), &[&database], &slow).unwrap();
     let sleeping =
         || server.sql("", "SELECT COUNT(*) FROM information_schema.processlist WHERE state = 'User sleep'");
     assert!(until(PATIENCE, || (sleeping() == "1").then_some(())).is_some(), "the view is not read");

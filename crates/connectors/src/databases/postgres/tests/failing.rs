@@ -165,10 +165,10 @@ async fn a_database_without_a_free_connection_is_waited_for() {
     };
     let full = connector.list(&fixture.key(&["public"]), None).await.err().unwrap();
     assert!(matches!(full, ConnectorError::Wait { .. }), "{full}");
-    let request = request(fixture.key(&["public", "t"]), &record);
+    let object = object(fixture.key(&["public", "t"]), &record);
     let reading = tokio::spawn({
         let connector = Arc::clone(&connector);
-        async move { read(&connector, request).await }
+        async move { read(&connector, object).await }
     });
     tokio::time::sleep(Duration::from_millis(300)).await;
     drop(held);
@@ -182,14 +182,14 @@ async fn a_connection_that_breaks_is_a_named_reason_and_the_next_table_has_a_new
          CREATE TABLE other AS SELECT 1 AS a; ANALYZE",
     );
     let connector = fixture.connector(json!({ "mode": "full", "application_name": "to be broken" }));
-    let mut requests = Vec::new();
+    let mut objects = Vec::new();
     for table in ["large", "other"] {
         let record = fixture.record(&connector, "public", table).await;
-        requests.push(request(fixture.key(&["public", table]), &record));
+        objects.push(object(fixture.key(&["public", table]), &record));
     }
-    let packet = connector.read_ahead(&requests).unwrap();
+    let packet = connector.read_ahead(&objects.into()).unwrap();
     let outcome = tokio::task::spawn_blocking(move || {
-        let mut open = packet.open_table(0).unwrap();
+        let mut open = packet.open(0).and_then(Opened::into_rows).unwrap();
         let mut batch = RowBatch::new(2);
         open.rows.fill(&mut batch).unwrap();
         assert!(batch.rows() > 0);
@@ -205,7 +205,7 @@ async fn a_connection_that_breaks_is_a_named_reason_and_the_next_table_has_a_new
                 Err(error) => break error,
             }
         };
-        let mut next = packet.open_table(1).unwrap();
+        let mut next = packet.open(1).and_then(Opened::into_rows).unwrap();
         let mut batch = RowBatch::new(1);
         next.rows.fill(&mut batch).unwrap();
         (broken.reason, batch.rows())
@@ -219,15 +219,16 @@ async fn a_packet_has_one_connection_and_leaves_none_behind() {
         "CREATE TABLE a AS SELECT 1 AS n; CREATE TABLE b AS SELECT 2 AS n; CREATE TABLE c AS SELECT 3 AS n",
     );
     let connector = fixture.connector(json!({}));
-    let mut requests = Vec::new();
+    let mut objects = Vec::new();
     for table in ["a", "b", "c"] {
         let record = fixture.record(&connector, "public", table).await;
-        requests.push(request(fixture.key(&["public", table]), &record));
+        objects.push(object(fixture.key(&["public", table]), &record));
     }
     let count = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'domesday'";
-    let packet = connector.read_ahead(&requests).unwrap();
+    let packet = connector.read_ahead(&objects.into()).unwrap();
     let (fixture, packet) = tokio::task::spawn_blocking(move || {
-        let mut open: Vec<_> = (0..3).map(|index| packet.open_table(index).unwrap()).collect();
+        let mut open: Vec<_> =
+            (0..3).map(|index| packet.open(index).and_then(Opened::into_rows).unwrap()).collect();
         for table in &mut open {
             let mut batch = RowBatch::new(1);
             table.rows.fill(&mut batch).unwrap();

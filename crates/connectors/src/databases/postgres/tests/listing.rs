@@ -161,7 +161,7 @@ async fn what_is_not_ours_is_named_and_the_rest_goes_on() {
     assert_eq!(rows, [[Some("n".to_owned())]]);
     fixture.sql(&format!("REVOKE SELECT ON open.yes FROM {user}"));
     let key = fixture.key(&["open", "yes"]);
-    let late = read(&connector, request(key.clone(), &all[&key.to_string()])).await.unwrap_err();
+    let late = read(&connector, object(key.clone(), &all[&key.to_string()])).await.unwrap_err();
     assert_eq!(late.reason, Reason::PermissionDenied);
     // Nothing may hold a role of a shared server when it is gone.
     drop(connector);
@@ -182,14 +182,14 @@ async fn a_thousand_tables_of_many_schemas_are_each_listed_once_and_read() {
     let tables: Vec<(String, UnitRecord)> =
         walk(&connector).await.into_iter().filter(|(_, record)| record.kind == RecordKind::Table).collect();
     assert_eq!(tables.len(), 1_000);
-    let requests: Vec<Request> =
-        tables.iter().map(|(key, record)| request(ObjectKey::new(key.as_str()), record)).collect();
+    let objects: Arc<[ListedObject]> =
+        tables.iter().map(|(key, record)| object(ObjectKey::new(key.as_str()), record)).collect();
     // All of one packet, over its one connection.
-    let packet = connector.read_ahead(&requests).unwrap();
+    let packet = connector.read_ahead(&objects).unwrap();
     let values = tokio::task::spawn_blocking(move || {
         let mut values = std::collections::BTreeSet::new();
-        for index in 0..requests.len() {
-            let mut open = packet.open_table(index).unwrap();
+        for index in 0..objects.len() {
+            let mut open = packet.open(index).and_then(Opened::into_rows).unwrap();
             let mut batch = RowBatch::new(2);
             open.rows.fill(&mut batch).unwrap();
             values.extend(cells(&batch, 0)[1].clone());
@@ -226,11 +226,11 @@ async fn hostile_names_are_harmless_and_come_back() {
             let mut rows = Vec::new();
             if record.kind == RecordKind::PartedTable {
                 for part in list(&connector, &key).await {
-                    rows.extend(read(&connector, request(key.join(&part.name), &part)).await.unwrap().0);
+                    rows.extend(read(&connector, object(key.join(&part.name), &part)).await.unwrap().0);
                 }
                 assert_eq!(rows.len(), 150);
             } else {
-                rows.extend(read(&connector, request(key, record)).await.unwrap().0);
+                rows.extend(read(&connector, object(key, record)).await.unwrap().0);
             }
             assert!(!rows.is_empty() && rows.iter().all(|row| row[0].as_ref().unwrap().starts_with('v')));
         }

@@ -9,9 +9,10 @@ mod sampling;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use domesday_connector::{Connector, ConnectorFactory, Request, Surroundings};
-use domesday_model::{ObjectKey, RecordKind, TableShape, UnitRecord};
-use domesday_scheduler::{ObjectError, RowBatch};
+use domesday_connector::{Connector, ConnectorFactory, Surroundings};
+use domesday_content::ObjectError;
+use domesday_model::{ListedObject, ObjectKey, RecordKind, RowBatch, TableShape, UnitRecord};
+use domesday_scheduler::Opened;
 use domesday_testkit::postgres::Server;
 use serde_json::{Value, json};
 
@@ -68,7 +69,7 @@ impl Fixture {
         table: &str,
     ) -> Result<(Vec<Vec<Cell>>, bool), ObjectError> {
         let record = self.record(connector, schema, table).await;
-        read(connector, request(self.key(&[schema, table]), &record)).await
+        read(connector, object(self.key(&[schema, table]), &record)).await
     }
 }
 
@@ -85,8 +86,9 @@ fn connector(server: &Server, fields: Value) -> Arc<dyn Connector> {
     FACTORY.create(&configuration, &Surroundings::default()).unwrap()
 }
 
-fn request(key: ObjectKey, record: &UnitRecord) -> Request {
-    Request { key, size: record.size, marks: record.marks, metadata: record.metadata.clone() }
+/// The object with this key, as it was listed.
+fn object(key: ObjectKey, record: &UnitRecord) -> ListedObject {
+    ListedObject { key, ..ListedObject::in_container(&ObjectKey::default(), record) }
 }
 
 async fn list(connector: &Arc<dyn Connector>, container: &ObjectKey) -> Vec<UnitRecord> {
@@ -123,11 +125,11 @@ fn shape(record: &UnitRecord) -> TableShape {
 /// Reads as the scan core does: on a thread that is no runtime's.
 async fn read(
     connector: &Arc<dyn Connector>,
-    request: Request,
+    object: ListedObject,
 ) -> Result<(Vec<Vec<Cell>>, bool), ObjectError> {
     let connector = Arc::clone(connector);
     tokio::task::spawn_blocking(move || {
-        let mut open = connector.open_table(&request)?;
+        let mut open = connector.open(&object)?.into_rows()?;
         let mut rows = Vec::new();
         let mut batch = RowBatch::new(open.shape.columns.len());
         loop {

@@ -89,7 +89,7 @@ async fn long_values_are_cut_by_the_server_and_said_to_be() {
     let record = fixture.record(&connector, "public", "long").await;
     let key = fixture.key(&["public", "long"]);
     let batch = tokio::task::spawn_blocking(move || {
-        let mut open = connector.open_table(&request(key, &record)).unwrap();
+        let mut open = connector.open(&object(key, &record)).and_then(Opened::into_rows).unwrap();
         let mut batch = RowBatch::new(6);
         let mut seen = Vec::new();
         loop {
@@ -99,7 +99,7 @@ async fn long_values_are_cut_by_the_server_and_said_to_be() {
                 return seen;
             }
             for row in 0..batch.rows() {
-                let cell = |column: &domesday_scheduler::ColumnValues| {
+                let cell = |column: &domesday_model::ColumnValues| {
                     (column.get(row).unwrap().to_vec(), column.is_cut(row))
                 };
                 seen.push(batch.columns.iter().map(cell).collect::<Vec<_>>());
@@ -148,7 +148,7 @@ async fn by_ranges(fixture: &Fixture, connector: &Arc<dyn Connector>, table: &st
     let mut rows = Vec::new();
     for part in parts {
         assert_eq!(part.kind, RecordKind::Rows);
-        let (some, is_sample) = read(connector, request(key.join(&part.name), &part)).await.unwrap();
+        let (some, is_sample) = read(connector, object(key.join(&part.name), &part)).await.unwrap();
         assert!(!is_sample);
         rows.extend(some);
     }
@@ -205,7 +205,7 @@ async fn rows_that_stay_are_read_once_while_others_come_and_go() {
     }
     let mut ids = Vec::new();
     for part in parts {
-        let (rows, _) = read(&connector, request(key.join(&part.name), &part)).await.unwrap();
+        let (rows, _) = read(&connector, object(key.join(&part.name), &part)).await.unwrap();
         ids.extend(rows.iter().map(|row| row[0].as_ref().unwrap().parse::<u32>().unwrap()));
     }
     let seen: BTreeSet<u32> = ids.iter().copied().collect();
@@ -222,9 +222,9 @@ async fn a_table_without_a_key_is_read_in_one_snapshot() {
     let connector = fixture.connector(json!({ "mode": "full", "part_rows": 100 }));
     let record = fixture.record(&connector, "public", "plain").await;
     assert_eq!(record.kind, RecordKind::Table);
-    let request = request(fixture.key(&["public", "plain"]), &record);
+    let object = object(fixture.key(&["public", "plain"]), &record);
     let rows = std::thread::spawn(move || {
-        let mut open = connector.open_table(&request).unwrap();
+        let mut open = connector.open(&object).and_then(Opened::into_rows).unwrap();
         let (mut batch, mut rows) = (RowBatch::new(2), 0);
         open.rows.fill(&mut batch).unwrap();
         fixture.sql("UPDATE plain SET v = -1; DELETE FROM plain WHERE v > 10");
@@ -266,8 +266,8 @@ async fn what_changed_since_it_was_listed_is_said() {
     let (t, u) =
         (fixture.record(&connector, "public", "t").await, fixture.record(&connector, "public", "u").await);
     fixture.sql("ALTER TABLE t DROP COLUMN b; DROP TABLE u");
-    let changed = read(&connector, request(fixture.key(&["public", "t"]), &t)).await.unwrap_err();
+    let changed = read(&connector, object(fixture.key(&["public", "t"]), &t)).await.unwrap_err();
     assert_eq!(changed.reason, Reason::Changed);
-    let gone = read(&connector, request(fixture.key(&["public", "u"]), &u)).await.unwrap_err();
+    let gone = read(&connector, object(fixture.key(&["public", "u"]), &u)).await.unwrap_err();
     assert_eq!(gone.reason, Reason::Vanished, "{gone}");
 }

@@ -1,17 +1,17 @@
-//! Files made with SQLite itself, and read as data sources and as files that a scan meets.
+//! Files made with SQLite itself, and read as data sources.
 
 mod hostile;
 mod listing;
-mod nested;
 mod reading;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use domesday_connector::{Connector, ConnectorError, ConnectorFactory, Request, Surroundings};
-use domesday_model::{ObjectKey, RecordKind, TableShape, UnitRecord};
-use domesday_scheduler::{ObjectError, OpenTable, RowBatch};
+use domesday_connector::{Connector, ConnectorError, ConnectorFactory, Surroundings};
+use domesday_content::{ObjectError, OpenTable};
+use domesday_model::{ListedObject, ObjectKey, RecordKind, RowBatch, TableShape, UnitRecord};
+use domesday_scheduler::Opened;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -89,9 +89,8 @@ impl Source {
     }
 
     pub fn open(&self, container: &str, record: &UnitRecord) -> Result<OpenTable, ObjectError> {
-        let key = ObjectKey::new(container).join(&record.name);
-        let (size, marks, metadata) = (record.size, record.marks, record.metadata.clone());
-        self.0.open_table(&Request { key, size, marks, metadata })
+        let object = ListedObject::in_container(&ObjectKey::new(container), record);
+        self.0.open(&object).and_then(Opened::into_rows)
     }
 
     /// All that is read of a table, its parts in their order.

@@ -136,21 +136,17 @@ async fn what_is_not_wanted_any_more_is_called_off() {
     let site = Site::new(shop(vec![numbered("big", 20_000), numbered("small", 10)]));
     let connector = site.connector(json!({ "sample_rows": 100 }));
     let found = walk(&*connector).await;
-    let request = |name: &str| {
+    let listed = |name: &str| {
         let key = format!("shop/dbo/{name}");
         let metadata = found[&key].as_ref().unwrap().metadata.as_deref().unwrap();
         let metadata = metadata.replace("\"row_estimate\":20000", "\"row_estimate\":101");
-        Request {
-            key: ObjectKey::new(key),
-            size: 0,
-            marks: VersionMarks::default(),
-            metadata: Some(metadata.into()),
-        }
+        let object = ListedObject::by_key(ObjectKey::new(key));
+        ListedObject { kind: RecordKind::Table, metadata: Some(metadata.into()), ..object }
     };
     let logins = site.server.logins().len();
-    let ahead = connector.read_ahead(&[request("big"), request("small")]).unwrap();
+    let ahead = connector.read_ahead(&[listed("big"), listed("small")].into()).unwrap();
     for (place, expected) in [(0, 200), (1, 10)] {
-        let mut open = ahead.open_table(place).unwrap();
+        let mut open = ahead.open(place).and_then(Opened::into_rows).unwrap();
         let (mut batch, mut rows) = (RowBatch::new(2), 0);
         loop {
             open.rows.fill(&mut batch).unwrap();
@@ -171,12 +167,6 @@ async fn a_reader_that_is_dropped_stands_in_nobodys_way() {
     let site = Site::new(shop(vec![numbered("big", 60_000)]));
     let connector = site.connector(json!({ "mode": "full" }));
     let record = table(&*connector, "shop/dbo/big").await;
-    let request = Request {
-        key: ObjectKey::new("shop/dbo/big"),
-        size: 0,
-        marks: VersionMarks::default(),
-        metadata: record.metadata.clone(),
-    };
-    drop(connector.open_table(&request).unwrap());
+    drop(connector.open(&object("shop/dbo/big", &record)).unwrap());
     assert_eq!(read(&*connector, "shop/dbo/big", &record).unwrap().len(), 60_000);
 }

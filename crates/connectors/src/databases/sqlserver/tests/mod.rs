@@ -10,9 +10,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io::Write;
 use std::sync::Arc;
 
-use domesday_connector::{Connector, ConnectorFactory, Request, Surroundings};
-use domesday_model::{ObjectKey, Reason, RecordKind, TableShape, UnitRecord, VersionMarks};
-use domesday_scheduler::{ObjectError, RowBatch};
+use domesday_connector::{Connector, ConnectorFactory, Surroundings};
+use domesday_content::ObjectError;
+use domesday_model::{ListedObject, ObjectKey, Reason, RecordKind, RowBatch, TableShape, UnitRecord};
+use domesday_scheduler::Opened;
 use domesday_testkit::tds::model::{Database, Schema, Table};
 use domesday_testkit::tds::{PASSWORD, TdsServer, Type, USER, Value};
 use serde_json::json;
@@ -129,6 +130,11 @@ fn shape(record: &UnitRecord) -> TableShape {
 /// A table's rows by column: text, or null.
 type Rows = Vec<Vec<Option<Vec<u8>>>>;
 
+/// The object with this key, as it was listed.
+fn object(key: &str, record: &UnitRecord) -> ListedObject {
+    ListedObject { key: ObjectKey::new(key), ..ListedObject::in_container(&ObjectKey::default(), record) }
+}
+
 /// Reads an object as it was listed.
 fn read(connector: &dyn Connector, key: &str, record: &UnitRecord) -> Result<Rows, ObjectError> {
     read_cells(connector, key, record, |batch, column, row| {
@@ -142,13 +148,7 @@ fn read_cells<T>(
     record: &UnitRecord,
     cell: impl Fn(&RowBatch, usize, usize) -> T,
 ) -> Result<Vec<Vec<T>>, ObjectError> {
-    let request = Request {
-        key: ObjectKey::new(key),
-        size: record.size,
-        marks: VersionMarks::default(),
-        metadata: record.metadata.clone(),
-    };
-    let mut open = connector.open_table(&request)?;
+    let mut open = connector.open(&object(key, record))?.into_rows()?;
     let mut rows = Vec::new();
     let mut batch = RowBatch::new(open.shape.columns.len());
     loop {
