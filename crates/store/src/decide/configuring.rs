@@ -1,6 +1,6 @@
 //! What follows from how the book is configured, the same for every backend. Pure.
 
-use domesday_model::{DatasourceSpec, JobConfiguration, ScanTemplate};
+use domesday_model::{DatasourceSpec, JobConfiguration, MasterJobId, ScanTemplate};
 
 use crate::error::StoreError;
 use crate::types::Put;
@@ -31,7 +31,7 @@ pub(crate) fn missing(kind: &'static str, name: &str) -> StoreError {
 /// nothing: it finds what there is.
 pub(crate) fn check_unused(
     name: &str,
-    open_jobs: impl IntoIterator<Item = Result<(String, JobConfiguration)>>,
+    open_jobs: impl IntoIterator<Item = Result<(MasterJobId, JobConfiguration)>>,
     templates: impl IntoIterator<Item = Result<ScanTemplate>>,
 ) -> Result<()> {
     let in_use = |by| Err(StoreError::InUse { kind: DATASOURCE, name: name.to_owned(), by });

@@ -16,7 +16,7 @@ use crate::types::*;
 use crate::values::staged::{StagedObject, decoding_steps};
 use crate::values::{damaged, location};
 
-pub(super) const FILE: &str = include_str!("queries/base.sql");
+pub(super) const FILE: &str = queries_of!("base");
 
 fn stands_call(base: &Base) -> Call {
     const STANDS: &str = statement(FILE, "base_stands");
@@ -60,7 +60,7 @@ pub(super) async fn records(
     let keys = column(&records, |record| containers[record.container].join(&record.name).0);
     let call = Call { sql: OUTCOMES, params: params![base.job.0, base.session.0, keys] };
     let [outcomes] = tx.query_last([call]).await?;
-    for row in &outcomes {
+    for row in outcomes.iter() {
         let place = usize::try_from(get::<i64>(row, 0)? - 1).ok();
         let record = place.and_then(|place| records.get_mut(place));
         record.ok_or_else(|| damaged("place of a record"))?.outcome = outcome(true, get(row, 1)?);
@@ -116,10 +116,10 @@ pub(super) async fn results(
     let calls = [FINDINGS, TABLES];
     let calls = calls.map(|sql| Call { sql, params: params![base.job.0, results.tasks(), bytes()] });
     let [findings, observed] = tx.query_last(calls).await?;
-    for row in &findings {
+    for row in findings.iter() {
         results.add(finding(row)?);
     }
-    for row in &observed {
+    for row in observed.iter() {
         results.add_table(get(row, 7)?, tables::observation(row)?);
     }
     Ok(results.batches(keys))

@@ -3,10 +3,10 @@
 //! A source's row is never deleted: findings point to it. Taking one out of use makes it one that nobody
 //! manages, as those are that came with a job.
 
-use domesday_model::{DatasourceId, DatasourceSpec};
+use domesday_model::{DatasourceId, DatasourceSpec, MasterJobId};
 use tokio_postgres::Row;
 
-use super::rows::{get, only};
+use super::rows::{get, only, wide};
 use super::transaction::{Tx, params};
 use super::{Result, templates};
 use crate::decide::configuring::{self, DATASOURCE, FINGERPRINT_KEY, SourceColumns};
@@ -14,7 +14,7 @@ use crate::queries::statement;
 use crate::types::*;
 use crate::values;
 
-pub(super) const FILE: &str = include_str!("queries/datasources.sql");
+pub(super) const FILE: &str = queries_of!("datasources");
 
 pub(super) const MANAGED: &str = statement(FILE, "managed_datasources");
 pub(super) const SETTING: &str = statement(FILE, "setting");
@@ -37,8 +37,8 @@ pub(super) async fn put(tx: &mut Tx<'_>, source: &DatasourceSpec, put: Put) -> R
         source.worker_label.clone(),
         source.credential.clone(),
     ];
-    let written = tx.query(sql, params).await?;
-    configuring::check_put(put, !written.is_empty(), DATASOURCE, &source.name)
+    let written = tx.change(sql, params).await?;
+    configuring::check_put(put, written == 1, DATASOURCE, &source.name)
 }
 
 pub(super) async fn remove(tx: &mut Tx<'_>, name: &str) -> Result<()> {
@@ -51,7 +51,7 @@ pub(super) async fn remove(tx: &mut Tx<'_>, name: &str) -> Result<()> {
         return Err(configuring::missing(DATASOURCE, name));
     }
     let open = tx.query(OPEN, Vec::new()).await?;
-    let open = open.iter().map(|row| Ok((get(row, 0)?, values::configuration(get(row, 1)?)?)));
+    let open = open.iter().map(|row| Ok((MasterJobId(wide(row, 0)?), values::configuration(get(row, 1)?)?)));
     let templates = templates::all(tx).await?;
     configuring::check_unused(name, open, templates.into_iter().map(|stored| Ok(stored.template)))?;
     tx.run(RELEASE, params![name.to_owned()]);

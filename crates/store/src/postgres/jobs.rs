@@ -23,8 +23,8 @@ use crate::queries::statement;
 use crate::types::*;
 use crate::values::{self, millis, to_json};
 
-pub(super) const FILE: &str = include_str!("queries/jobs.sql");
-pub(super) const ENUMERATION: &str = include_str!("queries/enumeration.sql");
+pub(super) const FILE: &str = queries_of!("jobs");
+pub(super) const ENUMERATION: &str = queries_of!("enumeration");
 
 pub(super) const PUT_RULE_SET: &str = statement(FILE, "put_rule_set");
 pub(super) const RULE_SET: &str = statement(FILE, "rule_set");
@@ -41,7 +41,7 @@ pub(super) async fn submit(tx: &mut Tx<'_>, job: &NewMasterJob) -> Result<()> {
     let template = job.template.clone();
     let master = params![id.clone(), job.request_key.to_vec(), text(&job.description), template];
     tx.wakes_before_it_returns();
-    if tx.query(MASTER, master).await?.is_empty() {
+    if tx.change(MASTER, master).await? == 0 {
         return Ok(());
     }
     let sources: &[DatasourceSpec] = &job.configuration.datasources;
@@ -75,8 +75,7 @@ pub(super) fn mark_reported(tx: &mut Tx<'_>, master: MasterJobId) {
 pub(super) async fn append_command(tx: &mut Tx<'_>, master: MasterJobId, command: Command) -> Result<u64> {
     const APPEND: &str = statement(FILE, "append_command");
     tx.wakes_before_it_returns();
-    let rows = tx.query(APPEND, params![master.0.to_vec(), command.as_str()]).await?;
-    Ok(rows.len() as u64)
+    tx.change(APPEND, params![master.0.to_vec(), command.as_str()]).await
 }
 
 // ── processes ──────────────────────────────────────────────────────────────────────────────────────
@@ -129,7 +128,7 @@ pub(super) async fn renew(
     ];
     let call = Call { sql, params };
     let [renewed] = tx.query_last([call]).await?;
-    Ok(renewed.len() == 1)
+    Ok(renewed.changed == 1)
 }
 
 pub(super) fn release(tx: &mut Tx<'_>, role: Role, id: ProcessId) {
@@ -185,7 +184,7 @@ pub(super) async fn execute_unowned_commands(tx: &mut Tx<'_>, node_group: &str) 
     const UNOWNED: &str = statement(FILE, "unowned_with_commands");
     let rows = tx.query(UNOWNED, params![node_group.to_owned()]).await?;
     let mut changed = 0;
-    for row in &rows {
+    for row in rows.iter() {
         if let Some(job) = apply_commands(tx, owned_job(row)?).await? {
             changed += 1;
             // No owner, so no running task: what was to be waited for is already so.
@@ -357,7 +356,7 @@ pub(super) async fn reap_sessions(tx: &mut Tx<'_>, node_group: &str, threshold: 
     const STALL: &str = statement(ENUMERATION, "stall_sessions");
     let call = Call { sql: STALL, params: params![node_group.to_owned(), millis(threshold)] };
     let [stalled] = tx.query_last([call]).await?;
-    Ok(stalled.len() as u64)
+    Ok(stalled.changed)
 }
 
 // ── shared ─────────────────────────────────────────────────────────────────────────────────────────
@@ -397,7 +396,7 @@ pub(super) async fn set_status(
     let to = from.transition(to)?;
     let pending = pending.map(|pending| to_json(&pending)).transpose()?;
     let params = params![lease.job.0, lease.version, to.as_str(), pending, reason];
-    if tx.query(SET, params).await?.is_empty() {
+    if tx.change(SET, params).await? == 0 {
         return Err(StoreError::LostLease(lease.job));
     }
     let payload = json!({ "from": from.as_str(), "to": to.as_str() });

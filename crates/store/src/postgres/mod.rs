@@ -9,6 +9,21 @@
 //! for whatever the server is still doing. `synchronous_commit` is left to the server: turned off there, a
 //! crash of the server may roll the book back to a slightly earlier consistent state, and work is redone.
 
+/// The statements of a subject: those that both backends share, with PostgreSQL's parameters, and its own.
+macro_rules! queries_of {
+    ($subject:literal) => {{
+        const TEXT: &str = concat!(
+            include_str!(concat!("../queries/", $subject, ".sql")),
+            include_str!(concat!("queries/", $subject, ".sql"))
+        );
+        const DOLLARS: [u8; TEXT.len()] = crate::queries::dollars(TEXT);
+        match str::from_utf8(&DOLLARS) {
+            Ok(text) => text,
+            Err(_) => panic!("one ASCII character took the place of another"),
+        }
+    }};
+}
+
 mod base;
 mod book;
 mod config;
@@ -39,15 +54,13 @@ mod tests;
 
 use std::sync::Arc;
 
-use tokio_postgres::Row;
-
 #[cfg(feature = "conformance")]
 use crate::clock::Clock;
 use crate::error::StoreError;
 use crate::hook::{Fault, Stage};
 pub use book::SchemaStatus;
 use error::{is_lost, store_error};
-use pool::{Call, Param, Pool};
+use pool::{Answer, Call, Param, Pool};
 use wake::Waker;
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -183,7 +196,7 @@ impl PostgresStore {
     }
 
     /// One statement that reads, in a transaction of its own.
-    async fn read(&self, sql: &'static str, params: Vec<Param>) -> Result<Vec<Row>> {
+    async fn read(&self, sql: &'static str, params: Vec<Param>) -> Result<Answer> {
         let call = Call { sql, params };
         let mut attempt = 0;
         loop {

@@ -12,7 +12,7 @@ use crate::queries::statement;
 use crate::types::*;
 use crate::values::{self, damaged, millis};
 
-pub(super) const FILE: &str = include_str!("queries/operations.sql");
+pub(super) const FILE: &str = queries_of!("operations");
 
 pub(super) const TASKS: &str = statement(FILE, "tasks");
 

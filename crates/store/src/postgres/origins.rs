@@ -16,7 +16,7 @@ use crate::decide::tasks::NewTask;
 use crate::queries::statement;
 use crate::types::*;
 
-pub(super) const FILE: &str = include_str!("queries/origins.sql");
+pub(super) const FILE: &str = queries_of!("origins");
 
 /// Queues that objects are put on the lists of these tasks' sessions, unless their origin is known.
 pub(super) fn ask<'a>(tx: &mut Tx<'_>, untraced: impl IntoIterator<Item = (TaskId, &'a ObjectKey)>) {

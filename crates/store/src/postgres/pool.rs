@@ -4,6 +4,7 @@
 //! middle, because its caller went away or the network did, is closed, and the server rolls back.
 
 use std::collections::HashMap;
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 
@@ -25,6 +26,21 @@ pub(super) type Param = Box<dyn ToSql + Sync + Send>;
 pub(super) struct Call {
     pub sql: &'static str,
     pub params: Vec<Param>,
+}
+
+/// What the server answered to a statement.
+pub(super) struct Answer {
+    rows: Vec<Row>,
+    /// Rows that were changed by a statement that gives none back.
+    pub changed: u64,
+}
+
+impl Deref for Answer {
+    type Target = [Row];
+
+    fn deref(&self) -> &[Row] {
+        &self.rows
+    }
 }
 
 pub(super) struct Pool {
@@ -122,7 +138,7 @@ impl Loan {
     /// Sends all calls at once; the answers in their order. A node group may be far from the database: this is
     /// one round trip, and one more the first time a connection meets a statement. A call that cannot be sent
     /// is the last one that has an answer: what comes behind it is not sent either.
-    pub async fn pipeline(&self, calls: &[Call]) -> Vec<std::result::Result<Vec<Row>, Error>> {
+    pub async fn pipeline(&self, calls: &[Call]) -> Vec<std::result::Result<Answer, Error>> {
         let connection = self.connection();
         if calls.iter().any(|call| connection.known(call.sql).is_none()) {
             self.pool.count_round_trip();
@@ -137,7 +153,7 @@ impl Loan {
     }
 
     /// One call.
-    pub async fn ask(&self, call: &Call) -> std::result::Result<Vec<Row>, Error> {
+    pub async fn ask(&self, call: &Call) -> std::result::Result<Answer, Error> {
         self.pipeline(std::slice::from_ref(call)).await.pop().expect("a call has an answer")
     }
 
@@ -173,10 +189,13 @@ impl Connection {
         Ok(statement)
     }
 
-    async fn send(&self, call: &Call, statement: &Statement) -> std::result::Result<Vec<Row>, Error> {
+    async fn send(&self, call: &Call, statement: &Statement) -> std::result::Result<Answer, Error> {
         let params: Vec<&(dyn ToSql + Sync)> =
             call.params.iter().map(|param| &**param as &(dyn ToSql + Sync)).collect();
-        self.client.query(statement, &params).await
+        Ok(match statement.columns().is_empty() {
+            true => Answer { rows: Vec::new(), changed: self.client.execute(statement, &params).await? },
+            false => Answer { rows: self.client.query(statement, &params).await?, changed: 0 },
+        })
     }
 }
 

@@ -16,7 +16,7 @@ use crate::queries::statement;
 use crate::types::*;
 use crate::values::millis;
 
-pub(super) const FILE: &str = include_str!("queries/prune.sql");
+pub(super) const FILE: &str = queries_of!("prune");
 
 /// Rows that a step may still remove.
 struct Budget<'t, 's> {
@@ -31,8 +31,7 @@ impl Budget<'_, '_> {
         if self.left == 0 {
             return Ok(false);
         }
-        let gone = self.tx.query(sql, vec![of, Box::new(self.left)]).await?.len() as i64;
-        self.left -= gone;
+        self.left -= self.tx.change(sql, vec![of, Box::new(self.left)]).await?.cast_signed();
         Ok(self.left > 0)
     }
 
@@ -110,7 +109,7 @@ async fn prune_master(budget: &mut Budget<'_, '_>, master: Vec<u8>) -> Result<bo
     const JOB: &str = statement(FILE, "prune_job");
     const DELETE: &str = statement(FILE, "delete_master");
     let rows = budget.tx.query(JOBS, params![master.clone(), budget.left]).await?;
-    for row in &rows {
+    for row in rows.iter() {
         let job: i64 = get(row, 0)?;
         if !prune_job(budget, job).await? {
             return Ok(false);

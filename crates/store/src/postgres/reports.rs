@@ -9,7 +9,7 @@ use tokio_postgres::Row;
 use super::Result;
 use super::error::store_error;
 use super::origins::origin_from;
-use super::pool::{Call, Loan, Pool};
+use super::pool::{Answer, Call, Loan, Pool};
 use super::results::FILE;
 use super::rows::{get, only, unsigned, wide};
 use super::transaction::{Tx, params};
@@ -48,13 +48,13 @@ pub(super) async fn summary(tx: &mut Tx<'_>, master: MasterJobId) -> Result<JobS
         tasks_open: unsigned(tasks, 4)?,
         ..JobSummary::default()
     };
-    for row in &skips {
+    for row in skips.iter() {
         summary.add_skips(get(row, 0)?, get(row, 1)?)?;
     }
-    for row in &failed {
+    for row in failed.iter() {
         summary.add_failed_units(get(row, 0)?, get(row, 1)?)?;
     }
-    for row in &objects {
+    for row in objects.iter() {
         summary.add_objects(get(row, 0)?, get(row, 1)?, get(row, 2)?, get(row, 3)?)?;
     }
     Ok(summary)
@@ -94,7 +94,7 @@ async fn fetch(loan: &mut Loan, rows: &mpsc::Sender<Result<Occurrence>>) -> Resu
         if fetched.is_empty() {
             return Ok(());
         }
-        for row in &fetched {
+        for row in fetched.iter() {
             if rows.send(Ok(occurrence(row)?)).await.is_err() {
                 return Ok(());
             }
@@ -102,7 +102,7 @@ async fn fetch(loan: &mut Loan, rows: &mpsc::Sender<Result<Occurrence>>) -> Resu
     }
 }
 
-async fn ask(loan: &Loan, call: Call) -> Result<Vec<Row>> {
+async fn ask(loan: &Loan, call: Call) -> Result<Answer> {
     loan.ask(&call).await.map_err(|error| store_error(&error))
 }
 

@@ -16,7 +16,7 @@ use crate::types::*;
 use crate::values::staged::{Staged, StagedFinding, StagedObject, StagedTable, staged};
 use crate::values::{damaged, from_json, to_json};
 
-pub(super) const FILE: &str = include_str!("queries/results.sql");
+pub(super) const FILE: &str = queries_of!("results");
 
 /// What positions of events are given to at once, at most: bounds how long other readers wait.
 const NUMBERED_MAX: u32 = 65_536;
@@ -155,7 +155,7 @@ pub(super) async fn complete(tx: &mut Tx<'_>, completions: &[Completion]) -> Res
     let mut answers: Vec<Result<()>> =
         completions.iter().map(|completion| Err(StoreError::LostClaim(completion.claim.task))).collect();
     let mut done = Vec::with_capacity(rows.len());
-    for row in &rows {
+    for row in rows.iter() {
         let (n, expected): (i64, i64) = (get(row, 0)?, get(row, 3)?);
         let asked = usize::try_from(n - 1).ok().and_then(|at| asked.get(at));
         let (at, completion) = *asked.ok_or_else(|| damaged("place of a completion"))?;
@@ -236,7 +236,7 @@ pub(super) async fn sweep(tx: &mut Tx<'_>, max: u32) -> Result<u64> {
     const TABLES: &str = statement(FILE, "sweep_staged_tables");
     const RECORDS: &str = statement(ENUMERATION, "sweep_failed_units");
     let calls = [FINDINGS, OBJECTS, TABLES, RECORDS].map(|sql| Call { sql, params: params![i64::from(max)] });
-    Ok(tx.query_last(calls).await?.iter().map(|rows| rows.len() as u64).sum())
+    Ok(tx.query_last(calls).await?.iter().map(|answer| answer.changed).sum())
 }
 
 // ── events ─────────────────────────────────────────────────────────────────────────────────────────

@@ -13,7 +13,7 @@ use crate::queries::statement;
 use crate::types::*;
 use crate::values::{self, from_json};
 
-pub(super) const FILE: &str = include_str!("queries/sessions.sql");
+pub(super) const FILE: &str = queries_of!("sessions");
 
 pub(super) const BATCH: &str = statement(FILE, "batch");
 pub(super) const BATCHES: &str = statement(FILE, "batches");
@@ -97,7 +97,7 @@ pub(super) async fn save_checkpoint(tx: &mut Tx<'_>, target: &str, data: &Value)
 pub(super) async fn delete_checkpoint(tx: &mut Tx<'_>, target: &str) -> Result<bool> {
     const DELETE: &str = statement(FILE, "delete_checkpoint");
     check_own_checkpoint(target)?;
-    Ok(!tx.query(DELETE, params![text(target)]).await?.is_empty())
+    Ok(tx.change(DELETE, params![text(target)]).await? == 1)
 }
 
 /// Four columns from this one on: id, target, data, updated_at.

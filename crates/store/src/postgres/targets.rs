@@ -13,7 +13,7 @@ use crate::queries::statement;
 use crate::types::*;
 use crate::values::{from_json, target_type};
 
-pub(super) const FILE: &str = include_str!("queries/targets.sql");
+pub(super) const FILE: &str = queries_of!("targets");
 
 pub(super) const TARGET: &str = statement(FILE, "target");
 pub(super) const BY_URL: &str = statement(FILE, "targets_by_url");

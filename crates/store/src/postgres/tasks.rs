@@ -23,7 +23,7 @@ use crate::queries::statement;
 use crate::types::*;
 use crate::values::{self, millis, to_json};
 
-pub(super) const FILE: &str = include_str!("queries/tasks.sql");
+pub(super) const FILE: &str = queries_of!("tasks");
 
 /// What stands before every write of results.
 #[derive(Clone, Copy)]
@@ -117,7 +117,7 @@ pub(super) async fn claim(
     let [_, rows] = tx.query_last([lock, Call { sql: CLAIM, params: claim }]).await?;
     let mut configurations: Vec<(JobId, JobConfiguration)> = Vec::new();
     let mut packets = Vec::with_capacity(rows.len());
-    for row in &rows {
+    for row in rows.iter() {
         let claimed = claimed(row)?;
         if let Some(configuration) = get::<Option<&str>>(row, 9)? {
             configurations.push((claimed.job, values::configuration(configuration)?));
@@ -282,7 +282,7 @@ pub(super) async fn are_done(tx: &mut Tx<'_>, claims: &[Claim]) -> Result<Vec<bo
     let params = params![column(claims, |claim| claim.task.0), column(claims, |claim| claim.claim.0)];
     let [rows] = tx.query_last([Call { sql: DONE, params }]).await?;
     let mut done = vec![false; claims.len()];
-    for row in &rows {
+    for row in rows.iter() {
         let at = usize::try_from(get::<i64>(row, 0)? - 1).ok().and_then(|at| done.get_mut(at));
         *at.ok_or_else(|| values::damaged("place of a claim"))? = true;
     }

@@ -16,7 +16,7 @@ use crate::queries::statement;
 use crate::types::*;
 use crate::values::{damaged, to_json};
 
-pub(super) const FILE: &str = include_str!("queries/templates.sql");
+pub(super) const FILE: &str = queries_of!("templates");
 
 pub(super) const TEMPLATES: &str = statement(FILE, "templates");
 pub(super) const NOW: &str = statement(FILE, "now");
@@ -35,14 +35,14 @@ pub(super) async fn put(
     };
     // Whoever waits for the next firing looks again.
     tx.wakes_before_it_returns();
-    let written = tx.query(sql, params![template.name.clone(), to_json(template)?, next_firing_ms]).await?;
-    configuring::check_put(put, !written.is_empty(), TEMPLATE, &template.name)
+    let written = tx.change(sql, params![template.name.clone(), to_json(template)?, next_firing_ms]).await?;
+    configuring::check_put(put, written == 1, TEMPLATE, &template.name)
 }
 
 pub(super) async fn remove(tx: &mut Tx<'_>, name: &str) -> Result<()> {
     const REMOVE: &str = statement(FILE, "remove_template");
     const FIRINGS: &str = statement(FILE, "remove_firings");
-    if tx.query(REMOVE, params![name.to_owned()]).await?.is_empty() {
+    if tx.change(REMOVE, params![name.to_owned()]).await? == 0 {
         return Err(configuring::missing(TEMPLATE, name));
     }
     tx.run(FIRINGS, params![name.to_owned()]);
@@ -89,10 +89,10 @@ pub(super) async fn fire(tx: &mut Tx<'_>, firing: &Firing) -> Result<bool> {
         return Ok(false);
     }
     let master = firing.job.as_ref().map(|job| job.id.0.to_vec());
-    let inserted = tx.query(INSERT, params![firing.template.clone(), firing.firing_ms, master]).await?;
+    let inserted = tx.change(INSERT, params![firing.template.clone(), firing.firing_ms, master]).await?;
     // A template that was changed to be due again at a time it has fired at goes on to the next.
     tx.run(NEXT, params![firing.template.clone(), firing.next_ms]);
-    if inserted.is_empty() {
+    if inserted == 0 {
         return Ok(false);
     }
     if let Some(job) = &firing.job {

@@ -5,10 +5,10 @@
 //! write of any size is two round trips; what is one statement or a few at once is one. Many rows are
 //! one statement with an array for each column, so that the server waits for its process only between statements.
 
-use tokio_postgres::{Error, Row};
+use tokio_postgres::Error;
 
 use super::error::{gave_way, is_lost, store_error, tells_nothing};
-use super::pool::{Call, Loan, Param};
+use super::pool::{Answer, Call, Loan, Param};
 use super::tasks::Fence;
 use super::wake::{NOTIFY, Wakes};
 use super::{PostgresStore, Result};
@@ -105,14 +105,19 @@ impl Tx<'_> {
         self.queue.push(Call { sql, params });
     }
 
+    /// A statement that changes the book; how many rows.
+    pub async fn change(&mut self, sql: &'static str, params: Vec<Param>) -> Result<u64> {
+        Ok(self.query(sql, params).await?.changed)
+    }
+
     /// A statement and what it answers.
-    pub async fn query(&mut self, sql: &'static str, params: Vec<Param>) -> Result<Vec<Row>> {
+    pub async fn query(&mut self, sql: &'static str, params: Vec<Param>) -> Result<Answer> {
         let [rows] = self.query_all([Call { sql, params }]).await?;
         Ok(rows)
     }
 
     /// Several statements that do not need one another's answers, in one round trip.
-    pub async fn query_all<const N: usize>(&mut self, calls: [Call; N]) -> Result<[Vec<Row>; N]> {
+    pub async fn query_all<const N: usize>(&mut self, calls: [Call; N]) -> Result<[Answer; N]> {
         self.queue.extend(calls);
         let mut answers = self.flush(None).await?;
         Ok(last_of(&mut answers))
@@ -120,7 +125,7 @@ impl Tx<'_> {
 
     /// The last statements of a verb, and COMMIT with them: what they lock is free again before anyone has
     /// the answers.
-    pub async fn query_last<const N: usize>(&mut self, calls: [Call; N]) -> Result<[Vec<Row>; N]> {
+    pub async fn query_last<const N: usize>(&mut self, calls: [Call; N]) -> Result<[Answer; N]> {
         self.queue.extend(calls);
         let mut answers = self.commit().await?;
         Ok(last_of(&mut answers))
@@ -147,7 +152,7 @@ impl Tx<'_> {
     }
 
     /// Sends what is queued, and `last` behind it; what each of the queued answered, or the first failure.
-    async fn flush(&mut self, last: Option<&'static str>) -> Result<Vec<Vec<Row>>> {
+    async fn flush(&mut self, last: Option<&'static str>) -> Result<Vec<Answer>> {
         let mut calls = Vec::with_capacity(self.queue.len() + 3);
         if !std::mem::replace(&mut self.begun, true) {
             calls.push(Call { sql: self.mode, params: Vec::new() });
@@ -214,7 +219,7 @@ impl Tx<'_> {
     }
 
     /// Commits, unless that was done or there is nothing to; what the last statements answered.
-    async fn commit(&mut self) -> Result<Vec<Vec<Row>>> {
+    async fn commit(&mut self) -> Result<Vec<Answer>> {
         if self.committed || (!self.begun && self.queue.is_empty()) {
             return Ok(Vec::new());
         }
@@ -232,7 +237,7 @@ impl Tx<'_> {
 }
 
 /// The answers to the statements sent last.
-fn last_of<const N: usize>(answers: &mut Vec<Vec<Row>>) -> [Vec<Row>; N] {
+fn last_of<const N: usize>(answers: &mut Vec<Answer>) -> [Answer; N] {
     let last = answers.split_off(answers.len() - N);
     last.try_into().unwrap_or_else(|_| unreachable!("as many were split off"))
 }

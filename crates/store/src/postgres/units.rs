@@ -185,7 +185,7 @@ async fn replace_staging(
     for listing in listings.iter().filter(|listing| listing.page != 0) {
         is_next(id, last.get(&listing.key).copied(), listing.page)?;
     }
-    for row in &rows {
+    for row in rows.iter() {
         let (unit, key): (i64, &[u8]) = (get(row, 0)?, get(row, 1)?);
         let Some(listing) = listings.iter().find(|listing| listing.key.0 == key && listing.page == 0) else {
             continue;
@@ -406,7 +406,7 @@ pub(super) async fn fan_out(tx: &mut Tx<'_>, lease: &JobLease, policy: FanOutPol
         return Ok(FanOutReport::default());
     }
     let mut ready = ByTaskType::default();
-    for ((task_type, _), row) in packed().zip(&pending) {
+    for ((task_type, _), row) in packed().zip(pending.iter()) {
         ready[task_type] = get(row, 0)?;
     }
     let waiting = waiting.iter().map(waiting_unit).collect::<Result<Vec<_>>>()?;

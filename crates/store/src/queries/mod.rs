@@ -1,5 +1,9 @@
 //! SQL lives in `.sql` files, several statements a file, each under a `-- name: …` line. They are cut
 //! out at compile time, so that a statement that does not exist is a compile error.
+//!
+//! The files of this folder have what is the same for both backends, with SQLite's parameters (`?1`); PostgreSQL's
+//! (`$1`) are put in their place at compile time. What differs is in the backend's own folder, in a file of the same
+//! name. A statement that is shared is plain SQL: `CAST(… AS bigint)`, no `::bigint`, no hint for one planner.
 
 /// The statement called `name` in `file`. Panics (at compile time, when used in a constant) if there is
 /// none.
@@ -18,6 +22,19 @@ pub(crate) const fn statement(file: &'static str, name: &str) -> &'static str {
         at = line_end(bytes, at);
     }
     panic!("no statement of that name in the file")
+}
+
+/// The same text with PostgreSQL's parameters: `$1` for `?1`.
+pub(crate) const fn dollars<const N: usize>(text: &str) -> [u8; N] {
+    let bytes = text.as_bytes();
+    let mut out = [0; N];
+    let mut at = 0;
+    while at < N {
+        let is_parameter = bytes[at] == b'?' && at + 1 < N && bytes[at + 1].is_ascii_digit();
+        out[at] = if is_parameter { b'$' } else { bytes[at] };
+        at += 1;
+    }
+    out
 }
 
 const HEADER: &[u8] = b"-- name: ";
@@ -70,6 +87,13 @@ mod tests {
         assert_eq!(ONE.trim(), "SELECT 1;");
         assert_eq!(statement(FILE, "one_more").trim(), "SELECT 2\n  FROM x;");
         assert_eq!(statements(FILE).len(), 2);
+    }
+
+    #[test]
+    fn parameters_become_postgres_ones() {
+        const TEXT: &str = "SELECT ?1, ?12 ? '?'";
+        const DOLLARS: [u8; TEXT.len()] = dollars(TEXT);
+        assert_eq!(str::from_utf8(&DOLLARS), Ok("SELECT $1, $12 ? '?'"));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::types::*;
 use crate::values::staged::{StagedObject, decoding_steps};
 use crate::values::{damaged, location};
 
-pub(super) const FILE: &str = include_str!("queries/base.sql");
+pub(super) const FILE: &str = queries_of!("base");
 
 fn stands(c: &Connection, base: &Base) -> Result<bool> {
     const STANDS: &str = statement(FILE, "base_stands");

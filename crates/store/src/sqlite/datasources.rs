@@ -3,7 +3,7 @@
 //! A source's row is never deleted: findings point to it. Taking one out of use makes it one that nobody
 //! manages, as those are that came with a job.
 
-use domesday_model::{DatasourceId, DatasourceSpec};
+use domesday_model::{DatasourceId, DatasourceSpec, MasterJobId};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::{Result, templates};
@@ -12,7 +12,7 @@ use crate::queries::statement;
 use crate::types::*;
 use crate::values;
 
-pub(super) const FILE: &str = include_str!("queries/datasources.sql");
+pub(super) const FILE: &str = queries_of!("datasources");
 
 pub(super) fn put(c: &Connection, source: &DatasourceSpec, put: Put) -> Result<()> {
     const ADD: &str = statement(FILE, "add_datasource");
@@ -67,12 +67,13 @@ pub(super) fn remove(c: &Connection, name: &str) -> Result<()> {
     if !c.prepare_cached(IS_MANAGED)?.query_row([name], |row| row.get(0))? {
         return Err(configuring::missing(DATASOURCE, name));
     }
-    let open: Vec<(String, String)> = {
+    let open: Vec<([u8; 16], String)> = {
         let mut statement = c.prepare_cached(OPEN)?;
         let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
         rows.collect::<rusqlite::Result<_>>()?
     };
-    let open = open.into_iter().map(|(master, text)| Ok((master, values::configuration(&text)?)));
+    let open =
+        open.into_iter().map(|(master, text)| Ok((MasterJobId(master), values::configuration(&text)?)));
     let templates = templates::stored(c, None)?;
     configuring::check_unused(name, open, templates.into_iter().map(|stored| Ok(stored.template)))?;
     c.prepare_cached(RELEASE)?.execute([name])?;

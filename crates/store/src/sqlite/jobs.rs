@@ -20,8 +20,8 @@ use crate::queries::statement;
 use crate::types::*;
 use crate::values::{self, millis, to_json};
 
-pub(super) const FILE: &str = include_str!("queries/jobs.sql");
-pub(super) const ENUMERATION: &str = include_str!("queries/enumeration.sql");
+pub(super) const FILE: &str = queries_of!("jobs");
+pub(super) const ENUMERATION: &str = queries_of!("enumeration");
 
 pub(super) fn put_rule_set(c: &Connection, hash: RuleSetHash, rules: &str) -> Result<()> {
     const PUT: &str = statement(FILE, "put_rule_set");

@@ -6,6 +6,16 @@
 //! Crash argument: `synchronous=NORMAL` means that power loss may roll the book back to a slightly
 //! earlier *consistent* state, and that work is redone. A killed process loses nothing that was answered.
 
+/// The statements of a subject: those that both backends share, and SQLite's own.
+macro_rules! queries_of {
+    ($subject:literal) => {
+        concat!(
+            include_str!(concat!("../queries/", $subject, ".sql")),
+            include_str!(concat!("queries/", $subject, ".sql"))
+        )
+    };
+}
+
 mod base;
 mod book;
 mod datasources;

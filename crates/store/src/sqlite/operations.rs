@@ -9,7 +9,7 @@ use crate::queries::statement;
 use crate::types::*;
 use crate::values::{self, from_json, millis};
 
-pub(super) const FILE: &str = include_str!("queries/operations.sql");
+pub(super) const FILE: &str = queries_of!("operations");
 
 pub(super) fn child_jobs(c: &Connection, master: MasterJobId) -> Result<Vec<ChildJobState>> {
     const CHILDREN: &str = statement(FILE, "child_jobs");

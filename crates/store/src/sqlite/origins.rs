@@ -11,7 +11,7 @@ use crate::decide::tasks::{FencedTask, NewTask};
 use crate::queries::statement;
 use crate::types::*;
 
-pub(super) const FILE: &str = include_str!("queries/origins.sql");
+pub(super) const FILE: &str = queries_of!("origins");
 
 /// Puts objects on the list, unless their origin is known.
 pub(super) fn ask(c: &Connection, task: FencedTask, untraced: &[ObjectKey]) -> Result<()> {

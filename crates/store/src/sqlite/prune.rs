@@ -15,7 +15,7 @@ use crate::queries::statement;
 use crate::types::*;
 use crate::values::{millis, to_json};
 
-pub(super) const FILE: &str = include_str!("queries/prune.sql");
+pub(super) const FILE: &str = queries_of!("prune");
 
 /// Rows that a step may still remove.
 struct Budget<'c> {

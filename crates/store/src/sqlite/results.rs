@@ -16,7 +16,7 @@ use crate::types::*;
 use crate::values::staged::{Staged, StagedFinding, StagedObject, StagedTable, decoding_steps, staged};
 use crate::values::{damaged, from_json, location, to_json};
 
-pub(super) const FILE: &str = include_str!("queries/results.sql");
+pub(super) const FILE: &str = queries_of!("results");
 
 impl Staged {
     fn insert(&self, c: &Connection, task: FencedTask, id: TaskId, sequence: i64) -> Result<()> {

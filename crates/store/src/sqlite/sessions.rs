@@ -5,13 +5,12 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::Value;
 
 use super::Result;
-use super::jobs::ENUMERATION;
 use crate::decide::sessions::check_own_checkpoint;
 use crate::queries::statement;
 use crate::types::*;
 use crate::values::{self, from_json};
 
-pub(super) const FILE: &str = include_str!("queries/sessions.sql");
+pub(super) const FILE: &str = queries_of!("sessions");
 
 pub(super) fn sessions(
     c: &Connection,
@@ -119,7 +118,7 @@ pub(super) fn checkpoint_of(c: &Connection, target: &str) -> Result<Option<Check
 }
 
 pub(super) fn save_checkpoint(c: &Connection, target: &str, data: &Value) -> Result<CheckpointId> {
-    const SAVE: &str = statement(ENUMERATION, "save_checkpoint");
+    const SAVE: &str = statement(FILE, "save_checkpoint");
     check_own_checkpoint(target)?;
     let id = c.prepare_cached(SAVE)?.query_row(params![target, data.to_string()], |row| row.get(0))?;
     Ok(CheckpointId(id))

@@ -10,7 +10,7 @@ use crate::queries::statement;
 use crate::types::*;
 use crate::values::{from_json, target_type};
 
-pub(super) const FILE: &str = include_str!("queries/targets.sql");
+pub(super) const FILE: &str = queries_of!("targets");
 
 /// Writes the targets that came with a commit, in its transaction, and links them to its job.
 pub(super) fn persist<'a>(

@@ -21,7 +21,7 @@ use crate::queries::statement;
 use crate::types::*;
 use crate::values::{self, from_json, millis, to_json};
 
-pub(super) const FILE: &str = include_str!("queries/tasks.sql");
+pub(super) const FILE: &str = queries_of!("tasks");
 
 pub(super) const FENCE: Fence = Fence(statement(FILE, "fence"));
 #[cfg(feature = "conformance")]

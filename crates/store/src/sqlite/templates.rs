@@ -12,7 +12,7 @@ use crate::queries::statement;
 use crate::types::*;
 use crate::values::to_json;
 
-pub(super) const FILE: &str = include_str!("queries/templates.sql");
+pub(super) const FILE: &str = queries_of!("templates");
 
 pub(super) fn put(c: &Connection, template: &ScanTemplate, put: Put, next: Option<i64>) -> Result<()> {
     const ADD: &str = statement(FILE, "add_template");

@@ -317,18 +317,11 @@ pub(super) fn fail_open(c: &Connection, origin: TaskId, error: &str) -> Result<(
 pub(super) fn record_batch(c: &Connection, id: TaskId, task: FencedTask, batch: &Batch) -> Result<()> {
     const PROGRESS: &str = statement(tasks::FILE, "note_progress");
     const BATCH: &str = statement(FILE, "insert_batch");
-    const CHECKPOINT: &str = statement(FILE, "save_checkpoint");
+    const CHECKPOINT: &str = statement(super::sessions::FILE, "save_checkpoint");
     const TOUCH: &str = statement(FILE, "touch_session");
     let Batch { status, items, checkpoint, error } = batch;
     c.prepare_cached(PROGRESS)?.execute([id.0])?;
-    c.prepare_cached(BATCH)?.execute(params![
-        task.session.0,
-        status.as_str(),
-        checkpoint,
-        items,
-        items,
-        error
-    ])?;
+    c.prepare_cached(BATCH)?.execute(params![task.session.0, status.as_str(), checkpoint, items, error])?;
     let id: i64 = c
         .prepare_cached(CHECKPOINT)?
         .query_row(params![session_checkpoint(task.session), checkpoint], |row| row.get(0))?;

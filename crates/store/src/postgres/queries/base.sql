@@ -1,18 +1,6 @@
 -- What an earlier session says of a data source. `= ANY`, as in the statements about tasks, and OFFSET 0, which no
 -- plan looks behind, so that none walks through all that a job says.
 
--- Its job may be tried again, or pruned, at any time: then what it says is not, or no longer, all there is.
--- name: base_stands
-SELECT EXISTS (
-    SELECT 1
-    FROM enumeration_sessions s
-    JOIN jobs j ON j.id = s.job_id
-    JOIN master_jobs m ON m.id = j.master_job_id
-    WHERE s.id = $1 AND s.job_id = $2
-      AND s.status IN ('COMPLETED', 'PARTIALLY_COMPLETED')
-      AND j.status IN ('COMPLETED', 'PARTIALLY_COMPLETED')
-      AND m.pruned_at IS NULL);
-
 -- Objects of containers: files (0), unchanged (3) and carried ones (4), of the first behind a record of a unit. One
 -- unit after the other in the order of containers and pages, until there are enough: of the others no record is looked at. Each has an object,
 -- but for the first, of which all may have been read: so one more than are asked for is enough.

@@ -23,17 +23,6 @@ ORDER BY s.n
 ON CONFLICT (job_id, datasource_id) DO NOTHING
 RETURNING id, datasource_id, (SELECT d.name FROM datasources d WHERE d.id = datasource_id), source_type;
 
--- name: resume_stopped_sessions
-UPDATE enumeration_sessions
-SET status = 'IN_PROGRESS', failure_reason = NULL, last_update = now_ms()
-WHERE job_id = $1 AND status = 'STALLED'
-  AND ($2::text IS NULL OR datasource_id = (SELECT d.id FROM datasources d WHERE d.name = $2));
-
--- name: session_of_datasource
-SELECT s.id FROM enumeration_sessions s
-JOIN datasources d ON d.id = s.datasource_id
-WHERE s.job_id = $1 AND d.name = $2;
-
 -- Once in a session's life, or when it was thought to have stalled, or waited; else it writes nothing.
 -- name: touch_session
 UPDATE enumeration_sessions
@@ -52,11 +41,6 @@ INSERT INTO events (job_id, kind, payload, created_at)
 SELECT job_id, 'SessionWaiting', json_build_object('session', id, 'until_ms', waiting_until, 'why', $3::text)::text,
        now_ms()
 FROM waiting;
-
--- name: insert_batch
-INSERT INTO enumeration_batches
-    (session_id, status, checkpoint, expected_items, items_processed, error_details, started_at, completed_at)
-VALUES ($1, $2, $3, $4, $4, $5, now_ms(), now_ms());
 
 -- A session ends when none of its enumeration is open: no task, no staging unit, no container to fan out.
 -- name: ended_sessions
@@ -92,11 +76,6 @@ WHERE s.job_id = $1
   AND NOT EXISTS (
       SELECT 1 FROM task_units u WHERE u.job_id = s.job_id AND u.session_id = s.id AND u.status = 'STAGING')
 ORDER BY s.id;
-
--- name: end_session
-UPDATE enumeration_sessions
-SET status = $2, failure_reason = $3, completed_at = now_ms(), last_update = now_ms()
-WHERE id = $1;
 
 -- Nothing of a cancelled job goes on.
 -- name: cancel_sessions
@@ -135,8 +114,7 @@ WITH silent AS (
 UPDATE enumeration_sessions e
 SET status = 'STALLED', last_update = now_ms()
 FROM silent
-WHERE e.id = silent.id
-RETURNING 1;
+WHERE e.id = silent.id;
 
 -- Of each container its last page.
 -- name: units_of_task
@@ -216,29 +194,10 @@ SELECT *
 FROM unnest($1::bigint[], $2::bigint[], $3::smallint[], $4::bytea[], $5::bytea[], $6::bigint[], $7::bigint[],
             $8::bigint[], $9::bigint[], $10::bytea[], $11::text[], $12::text[]);
 
--- name: add_unit_totals
-UPDATE task_units
-SET records = records + $2, containers = containers + $3, objects = objects + $4, skipped = skipped + $5,
-    unchanged = unchanged + $6, bytes = bytes + $7
-WHERE id = $1;
-
 -- name: add_unit_skips
 INSERT INTO task_unit_skips (unit_id, reason, count)
 SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[])
 ON CONFLICT (unit_id, reason) DO UPDATE SET count = task_unit_skips.count + excluded.count;
-
--- name: commit_staged_unit
-UPDATE task_units
-SET status = 'COMMITTED',
-    fanned_out = CASE WHEN containers = 0 THEN 1 ELSE 0 END + CASE WHEN objects = 0 THEN 2 ELSE 0 END
-WHERE id = $1 AND task_id = $2 AND status = 'STAGING';
-
--- name: unit_is_committed
-SELECT EXISTS (SELECT 1 FROM task_units WHERE id = $1 AND task_id = $2 AND status = 'COMMITTED');
-
--- name: staged_hashes
-SELECT object_key_hash FROM task_output_records
-WHERE unit_id = $1 AND substr(object_key_hash, 1, 1) >= $2 AND substr(object_key_hash, 1, 1) <= $3;
 
 -- name: listed_names
 SELECT r.name
@@ -256,14 +215,6 @@ WITH cleared AS (
     RETURNING id),
 skips AS (DELETE FROM task_unit_skips s USING cleared WHERE s.unit_id = cleared.id)
 DELETE FROM task_output_records r USING cleared WHERE r.unit_id = cleared.id;
-
--- name: fail_open_units
-UPDATE task_units SET status = 'FAILED', reason = 'read_error', detail = 'the task was cancelled', fanned_out = 3
-WHERE job_id = $1 AND status = 'STAGING';
-
--- name: fail_open_units_of_task
-UPDATE task_units SET status = 'FAILED', reason = 'read_error', detail = $2, fanned_out = 3
-WHERE task_id = $1 AND status = 'STAGING';
 
 -- What the pages before listed stays, and is scanned.
 -- name: fail_open_pages_of_task
@@ -299,5 +250,4 @@ WHERE (unit_id, sequence) IN (
     JOIN task_output_records r ON r.unit_id = u.id
     WHERE u.status = 'FAILED'
     LIMIT $1
-    FOR UPDATE OF r SKIP LOCKED)
-RETURNING 1;
+    FOR UPDATE OF r SKIP LOCKED);

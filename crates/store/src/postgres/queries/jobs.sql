@@ -6,18 +6,6 @@
 -- row FOR KEY SHARE. Those wait for nobody, and renewals do not disturb them. Locks are taken in the order
 -- jobs, tasks, units, sessions, and in the order of ids within each.
 
--- name: put_rule_set
-INSERT INTO rule_sets (hash, rules, created_at) VALUES ($1, $2, now_ms()) ON CONFLICT (hash) DO NOTHING;
-
--- name: rule_set
-SELECT rules FROM rule_sets WHERE hash = $1;
-
--- name: insert_master_job
-INSERT INTO master_jobs (id, request_key, description, template, created_at)
-VALUES ($1, $2, $3, $4, now_ms())
-ON CONFLICT (id) DO NOTHING
-RETURNING 1;
-
 -- What someone manages stays as it is: an edit that comes in between is not undone. Its row is locked all the
 -- same, so that whoever takes it out of use sees the job.
 -- name: upsert_datasources
@@ -45,9 +33,6 @@ WITH made AS (
 INSERT INTO events (job_id, kind, payload, created_at)
 SELECT id, 'JobQueued', json_build_object('node_group', node_group)::text, now_ms() FROM made ORDER BY id;
 
--- name: mark_reported
-UPDATE master_jobs SET reported_at = coalesce(reported_at, now_ms()) WHERE id = $1;
-
 -- name: append_command
 WITH open AS (
     SELECT id FROM jobs
@@ -58,39 +43,7 @@ WITH open AS (
 UPDATE jobs
 SET master_pending_commands = jobs.master_pending_commands || to_jsonb($2::text)
 FROM open
-WHERE jobs.id = open.id
-RETURNING 1;
-
--- An id is random per process start: the same one again is the same process, whose answer was lost.
--- name: register_worker
-INSERT INTO worker_sessions (id, node_group, started_at, lease_expiry, host, version, slots, labels, fingerprint_key)
-VALUES ($1, $2, now_ms(), now_ms() + $3, $4, $5, $6, $7, $8)
-ON CONFLICT (id) DO UPDATE SET lease_expiry = excluded.lease_expiry;
-
--- name: register_orchestrator
-INSERT INTO orchestrators (id, node_group, started_at, lease_expiry, host, version, slots, labels, fingerprint_key)
-VALUES ($1, $2, now_ms(), now_ms() + $3, $4, $5, $6, $7, $8)
-ON CONFLICT (id) DO UPDATE SET lease_expiry = excluded.lease_expiry;
-
--- name: renew_worker
-UPDATE worker_sessions
-SET lease_expiry = now_ms() + $2, running = $3, objects = $4, bytes = $5, findings = $6, objects_per_second = $7,
-    bytes_per_second = $8
-WHERE id = $1 AND lease_expiry > now_ms()
-RETURNING 1;
-
--- name: renew_orchestrator
-UPDATE orchestrators
-SET lease_expiry = now_ms() + $2, running = $3, objects = $4, bytes = $5, findings = $6, objects_per_second = $7,
-    bytes_per_second = $8
-WHERE id = $1 AND lease_expiry > now_ms()
-RETURNING 1;
-
--- name: release_worker
-UPDATE worker_sessions SET lease_expiry = least(lease_expiry, now_ms()) WHERE id = $1;
-
--- name: release_orchestrator
-UPDATE orchestrators SET lease_expiry = least(lease_expiry, now_ms()) WHERE id = $1;
+WHERE jobs.id = open.id;
 
 -- name: release_jobs
 WITH mine AS (SELECT id FROM jobs WHERE orchestrator_id = $1 ORDER BY id FOR NO KEY UPDATE)
@@ -162,8 +115,7 @@ SET status = $3,
     orchestrator_id = CASE WHEN $3 IN ('RUNNING', 'PAUSING', 'CANCELLING') THEN orchestrator_id END,
     finished_at = CASE WHEN $3 IN ('COMPLETED', 'PARTIALLY_COMPLETED', 'FAILED', 'CANCELLED') THEN now_ms() END,
     failure_reason = $5
-WHERE id = $1 AND version = $2
-RETURNING 1;
+WHERE id = $1 AND version = $2;
 
 -- name: set_pending_commands
 UPDATE jobs SET master_pending_commands = $3::text::jsonb WHERE id = $1 AND version = $2;
@@ -186,21 +138,8 @@ SELECT
               WHERE t.job_id = s.job_id AND t.session_id = s.id AND t.type = $2 AND t.status = 'FAILED'
               OFFSET 0));
 
--- name: job_has_running_tasks
-SELECT EXISTS (SELECT 1 FROM tasks WHERE job_id = $1 AND status = 'RUNNING');
-
 -- name: stopping_jobs
 SELECT id FROM jobs WHERE id = ANY ($1::bigint[]) AND status <> 'RUNNING' ORDER BY id;
-
--- name: job_outcome
-SELECT
-    EXISTS (SELECT 1 FROM task_units WHERE job_id = $1 AND status = 'COMMITTED') AS enumerated,
-    EXISTS (SELECT 1 FROM task_units WHERE job_id = $1 AND status = 'FAILED')
-        OR EXISTS (SELECT 1 FROM tasks WHERE job_id = $1 AND status = 'FAILED')
-        OR EXISTS (SELECT 1 FROM object_scans WHERE job_id = $1 AND status IN ('partial', 'failed')) AS problems,
-    coalesce(
-        (SELECT detail FROM task_units WHERE job_id = $1 AND status = 'FAILED' ORDER BY id LIMIT 1),
-        (SELECT last_error FROM tasks WHERE job_id = $1 AND status = 'FAILED' ORDER BY id LIMIT 1)) AS first_problem;
 
 -- name: unfinished
 SELECT m.id, m.description, m.created_at, j.status, j.failure_reason, j.finished_at
@@ -217,13 +156,6 @@ WHERE m.id = (
             AND (k.status IN ('CANCELLED', 'CANCELLING') OR k.master_pending_commands ? 'CANCEL'))
     ORDER BY n.created_at DESC, n.id
     LIMIT 1)
-ORDER BY j.id;
-
--- name: master_job
-SELECT m.id, m.description, m.created_at, j.status, j.failure_reason, j.finished_at
-FROM master_jobs m
-JOIN jobs j ON j.master_job_id = m.id
-WHERE m.id = $1
 ORDER BY j.id;
 
 -- name: master_jobs

@@ -66,6 +66,3 @@ SET path = excluded.path, commit_id = excluded.commit_id, author = excluded.auth
 DELETE FROM untraced_objects o
 USING unnest($2::bytea[]) AS k (key)
 WHERE o.session_id = $1 AND sha256(o.object_key) = sha256(k.key);
-
--- name: give_up_untraced
-DELETE FROM untraced_objects WHERE session_id = $1;

@@ -134,8 +134,7 @@ WHERE (task_id, claim_id, sequence) IN (
     JOIN tasks t ON t.id = s.task_id
     WHERE t.status <> 'RUNNING' OR t.claim_id IS DISTINCT FROM s.claim_id
     LIMIT $1
-    FOR UPDATE OF s SKIP LOCKED)
-RETURNING 1;
+    FOR UPDATE OF s SKIP LOCKED);
 
 -- name: sweep_staged_objects
 DELETE FROM staged_objects
@@ -145,8 +144,7 @@ WHERE (task_id, claim_id, sequence) IN (
     JOIN tasks t ON t.id = s.task_id
     WHERE t.status <> 'RUNNING' OR t.claim_id IS DISTINCT FROM s.claim_id
     LIMIT $1
-    FOR UPDATE OF s SKIP LOCKED)
-RETURNING 1;
+    FOR UPDATE OF s SKIP LOCKED);
 
 -- name: sweep_staged_tables
 DELETE FROM staged_tables
@@ -156,17 +154,13 @@ WHERE (task_id, claim_id, sequence) IN (
     JOIN tasks t ON t.id = s.task_id
     WHERE t.status <> 'RUNNING' OR t.claim_id IS DISTINCT FROM s.claim_id
     LIMIT $1
-    FOR UPDATE OF s SKIP LOCKED)
-RETURNING 1;
+    FOR UPDATE OF s SKIP LOCKED);
 
 -- Objects that a task gave up, which no worker reported.
 -- name: insert_object_scans
 INSERT INTO object_scans (job_id, task_id, sequence, object_key, nested_path, status, reason, detail, overflow)
 SELECT $1, $2, o.*
 FROM unnest($3::bigint[], $4::bytea[], $5::bytea[], $6::text[], $7::text[], $8::text[], $9::bigint[]) o;
-
--- name: insert_event
-INSERT INTO events (job_id, kind, payload, created_at) VALUES ($1, $2, $3, now_ms());
 
 -- One reader after the other gives positions, until the end of its transaction.
 -- name: lock_event_positions
@@ -195,14 +189,6 @@ ON CONFLICT (name) DO UPDATE SET position = greatest(event_consumers.position, e
 -- name: prune_events
 DELETE FROM events WHERE position <= (SELECT min(position) FROM event_consumers);
 
--- A container that came in pages is one.
--- name: summary_units
-SELECT count(*) FILTER (WHERE u.page = 0), coalesce(sum(u.objects), 0)::bigint, coalesce(sum(u.bytes), 0)::bigint,
-       coalesce(sum(u.unchanged), 0)::bigint
-FROM jobs j
-JOIN task_units u ON u.job_id = j.id AND u.status = 'COMMITTED'
-WHERE j.master_job_id = $1;
-
 -- name: summary_tasks
 SELECT coalesce(sum(t.objects) FILTER (WHERE t.type = 'CLASSIFICATION' AND t.status = 'COMPLETED'), 0)::bigint,
        coalesce(sum(t.nested), 0)::bigint,
@@ -213,15 +199,6 @@ FROM jobs j
 JOIN tasks t ON t.job_id = j.id
 WHERE j.master_job_id = $1;
 
--- name: summary_skips
-SELECT s.reason, sum(s.count)::bigint
-FROM jobs j
-JOIN task_units u ON u.job_id = j.id AND u.status = 'COMMITTED' AND u.skipped > 0
-JOIN task_unit_skips s ON s.unit_id = u.id
-WHERE j.master_job_id = $1
-GROUP BY s.reason
-ORDER BY s.reason;
-
 -- name: summary_failed_units
 SELECT u.reason, count(*)
 FROM jobs j
@@ -229,14 +206,6 @@ JOIN task_units u ON u.job_id = j.id AND u.status = 'FAILED'
 WHERE j.master_job_id = $1
 GROUP BY u.reason
 ORDER BY u.reason COLLATE "C";
-
--- name: summary_object_scans
-SELECT o.status, o.reason, count(*), sum(o.overflow)::bigint
-FROM jobs j
-JOIN object_scans o ON o.job_id = j.id
-WHERE j.master_job_id = $1
-GROUP BY o.status, o.reason
-ORDER BY o.status, o.reason;
 
 -- WITH HOLD: the result is kept outside of any transaction, so that a slow reader holds back no VACUUM.
 -- name: declare_occurrences
@@ -272,16 +241,3 @@ JOIN enumeration_sessions s ON s.id = u.session_id
 WHERE j.master_job_id = $1
 ORDER BY 1, 2, 3
 LIMIT $2;
-
--- Every child job has the same.
--- name: job_configuration
-SELECT configuration FROM jobs WHERE master_job_id = $1 ORDER BY id LIMIT 1;
-
--- With the settings the job read them with; the sources themselves may have newer ones.
--- name: job_datasources
-SELECT d.id, d.name, s.source_type, s.configuration
-FROM jobs j
-JOIN enumeration_sessions s ON s.job_id = j.id
-JOIN datasources d ON d.id = s.datasource_id
-WHERE j.master_job_id = $1
-ORDER BY d.id;

@@ -37,18 +37,6 @@ CROSS JOIN LATERAL (
     WHERE a.session_id = s.id) b
 ORDER BY s.id;
 
--- name: batch
-SELECT id, session_id, status, checkpoint, expected_items, items_processed, error_details, started_at, completed_at
-FROM enumeration_batches
-WHERE id = $1;
-
--- name: batches
-SELECT id, session_id, status, checkpoint, expected_items, items_processed, error_details, started_at, completed_at
-FROM enumeration_batches
-WHERE session_id = $1 AND id < $2
-ORDER BY id DESC
-LIMIT $3;
-
 -- One that was saved, or that of a session's last batch.
 -- name: checkpoint
 SELECT id, target, data, updated_at FROM checkpoints WHERE id = $1
@@ -60,21 +48,9 @@ WHERE b.id = $1 AND b.checkpoint IS NOT NULL
       SELECT 1 FROM enumeration_batches n
       WHERE n.session_id = b.session_id AND n.id > b.id AND n.checkpoint IS NOT NULL);
 
--- name: checkpoint_of
-SELECT id, target, data, updated_at FROM checkpoints WHERE target = $1;
-
 -- name: checkpoint_of_session
 SELECT b.id, 'session:' || b.session_id, b.checkpoint, b.completed_at
 FROM enumeration_batches b
 WHERE b.session_id = $1 AND b.checkpoint IS NOT NULL
 ORDER BY b.id DESC
 LIMIT 1;
-
--- name: save_checkpoint
-INSERT INTO checkpoints (target, data, updated_at)
-VALUES ($1, $2, now_ms())
-ON CONFLICT (target) DO UPDATE SET data = excluded.data, updated_at = excluded.updated_at
-RETURNING id;
-
--- name: delete_checkpoint
-DELETE FROM checkpoints WHERE target = $1 RETURNING 1;

@@ -5,30 +5,6 @@
 -- id is looked up by that, one after the other (LATERAL, or `= ANY (ARRAY[…])`, which it cannot turn round);
 -- `status || ''` is not what the index of pending or of running tasks is for, and `id + 0` has no index.
 
--- The fence. Every write of a task's results goes through it, in the same transaction: the task is RUNNING
--- under this very claim, and its job still accepts results. The row stays locked until the end.
---
--- It does not lock the job: that row would be written to by every write of every worker. Nor need it. A
--- job that is cancelled cancels its tasks in the same transaction, and so meets each writer at the task's
--- row: either the writer has it, and was before the cancellation; or the cancellation has it, and the
--- writer waits, looks again, and finds no RUNNING task. A pausing job is paused, and a running one ends,
--- only when none of its tasks runs, under a lock that lets no claim through.
--- name: fence
-UPDATE tasks
-SET progress_at = now_ms()
-WHERE id = $1
-  AND status || '' = 'RUNNING'
-  AND claim_id = $2
-  AND (SELECT j.status FROM jobs j WHERE j.id = tasks.job_id) IN ('RUNNING', 'PAUSING')
-RETURNING job_id, session_id, datasource_id, coalesce(origin_id, id);
-
--- For the permanent test that removes the fence and watches the conformance suite turn red.
--- name: no_fence
-UPDATE tasks
-SET progress_at = now_ms()
-WHERE id = $1 AND $2 = $2::bigint
-RETURNING job_id, session_id, datasource_id, coalesce(origin_id, id);
-
 -- The fence and the completion of many tasks, in the order of their ids: those that are held, each with how many
 -- results are staged for it. Where those are as many as are said to be ($3), the task is done; else somebody
 -- must look for what is missing, and it stays as it was.
@@ -178,9 +154,6 @@ LEFT JOIN enumeration_sessions s ON s.id = c.session_id
 LEFT JOIN enumeration_sessions b ON b.id = s.base_session_id
 ORDER BY c.round, c.turn;
 
--- name: task_payload
-SELECT type, payload FROM tasks WHERE id = $1;
-
 -- name: packet_records
 SELECT u.key, r.name, r.size, r.mtime_ns, r.ctime_ns, r.inode, r.tag, r.kind, r.metadata
 FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) WITH ORDINALITY AS p (unit_id, first, past, n)
@@ -189,30 +162,10 @@ JOIN task_output_records r ON r.unit_id = ANY (ARRAY[p.unit_id]) AND r.sequence 
 WHERE r.kind = ANY ($4::smallint[])
 ORDER BY p.n, r.sequence;
 
--- What was committed stays, so whoever ends next ends after progress: the count starts anew.
--- name: note_progress
-UPDATE tasks SET abandonments = 0 WHERE id = $1 AND abandonments > 0;
-
 -- name: complete_task
 UPDATE tasks
 SET status = 'COMPLETED', finished_at = now_ms()
 WHERE id = $1;
-
--- name: return_task
-UPDATE tasks SET status = 'PENDING', worker_id = NULL, claim_id = NULL WHERE id = $1;
-
--- name: retry_task
-UPDATE tasks
-SET status = 'PENDING', worker_id = NULL, claim_id = NULL, failures = failures + 1, last_error = $2,
-    not_before = now_ms() + $3
-WHERE id = $1;
-
--- Neither failed nor abandoned.
--- name: wait_task
-UPDATE tasks SET status = 'PENDING', worker_id = NULL, claim_id = NULL, not_before = now_ms() + $2 WHERE id = $1;
-
--- name: fail_task
-UPDATE tasks SET status = 'FAILED', finished_at = now_ms(), failures = failures + 1, last_error = $2 WHERE id = $1;
 
 -- Locks whatever claim has the task and whatever its status, so that a commit still under way is waited for.
 -- name: tasks_done_under_claims
@@ -249,19 +202,6 @@ SET status = 'PENDING', worker_id = NULL, claim_id = NULL, abandonments = abando
     not_before = now_ms() + a.wait_ms
 FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS a (id, claim_id, wait_ms)
 WHERE tasks.id = ANY (ARRAY[a.id]) AND tasks.status || '' = 'RUNNING' AND tasks.claim_id = a.claim_id;
-
--- name: split_task
-UPDATE tasks
-SET status = 'CANCELLED', finished_at = now_ms(), abandonments = abandonments + 1,
-    last_error = 'its worker ended twice; split in half'
-WHERE id = $1 AND status || '' = 'RUNNING' AND claim_id = $2;
-
--- No claim completed it, so none may read back that it did.
--- name: poison_task
-UPDATE tasks
-SET status = 'COMPLETED', claim_id = NULL, finished_at = now_ms(), abandonments = abandonments + 1, objects = $3,
-    last_error = 'its worker ended again and again'
-WHERE id = $1 AND status || '' = 'RUNNING' AND claim_id = $2;
 
 -- name: cancel_tasks
 WITH open AS (

@@ -23,17 +23,6 @@ WHERE true
 ON CONFLICT (job_id, datasource_id) DO NOTHING
 RETURNING id;
 
--- name: resume_stopped_sessions
-UPDATE enumeration_sessions
-SET status = 'IN_PROGRESS', failure_reason = NULL, last_update = now_ms()
-WHERE job_id = ?1 AND status = 'STALLED'
-  AND (?2 IS NULL OR datasource_id = (SELECT d.id FROM datasources d WHERE d.name = ?2));
-
--- name: session_of_datasource
-SELECT s.id FROM enumeration_sessions s
-JOIN datasources d ON d.id = s.datasource_id
-WHERE s.job_id = ?1 AND d.name = ?2;
-
 -- name: touch_session
 UPDATE enumeration_sessions
 SET status = CASE status WHEN 'INITIALIZED' THEN 'IN_PROGRESS' WHEN 'STALLED' THEN 'IN_PROGRESS' ELSE status END,
@@ -41,17 +30,6 @@ SET status = CASE status WHEN 'INITIALIZED' THEN 'IN_PROGRESS' WHEN 'STALLED' TH
     waiting_until = NULL,
     last_update = now_ms()
 WHERE id = ?1;
-
--- name: insert_batch
-INSERT INTO enumeration_batches
-    (session_id, status, checkpoint, expected_items, items_processed, error_details, started_at, completed_at)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, now_ms(), now_ms());
-
--- name: save_checkpoint
-INSERT INTO checkpoints (target, data, updated_at)
-VALUES (?1, ?2, now_ms())
-ON CONFLICT (target) DO UPDATE SET data = excluded.data, updated_at = excluded.updated_at
-RETURNING id;
 
 -- A session ends when none of its enumeration is open: no task, no staging unit, no container to fan out.
 -- name: ended_sessions
@@ -82,11 +60,6 @@ WHERE s.job_id = ?1
         AND u.fanned_out < 3)
   AND NOT EXISTS (
       SELECT 1 FROM task_units u WHERE u.job_id = s.job_id AND u.session_id = s.id AND u.status = 'STAGING');
-
--- name: end_session
-UPDATE enumeration_sessions
-SET status = ?2, failure_reason = ?3, completed_at = now_ms(), last_update = now_ms()
-WHERE id = ?1;
 
 -- Nothing of a cancelled job goes on.
 -- name: cancel_sessions
@@ -167,28 +140,9 @@ INSERT OR FAIL INTO task_output_records
     (unit_id, sequence, kind, name, object_key_hash, size, mtime_ns, ctime_ns, inode)
 VALUES (?, ?, ?, ?, x'', ?, ?, ?, ?);
 
--- name: add_unit_totals
-UPDATE task_units
-SET records = records + ?2, containers = containers + ?3, objects = objects + ?4, skipped = skipped + ?5,
-    unchanged = unchanged + ?6, bytes = bytes + ?7
-WHERE id = ?1;
-
 -- name: add_unit_skips
 INSERT INTO task_unit_skips (unit_id, reason, count) VALUES (?1, ?2, ?3)
 ON CONFLICT (unit_id, reason) DO UPDATE SET count = count + excluded.count;
-
--- name: commit_staged_unit
-UPDATE task_units
-SET status = 'COMMITTED',
-    fanned_out = CASE WHEN containers = 0 THEN 1 ELSE 0 END + CASE WHEN objects = 0 THEN 2 ELSE 0 END
-WHERE id = ?1 AND task_id = ?2 AND status = 'STAGING';
-
--- name: unit_is_committed
-SELECT EXISTS (SELECT 1 FROM task_units WHERE id = ?1 AND task_id = ?2 AND status = 'COMMITTED');
-
--- name: staged_hashes
-SELECT object_key_hash FROM task_output_records
-WHERE unit_id = ?1 AND substr(object_key_hash, 1, 1) >= ?2 AND substr(object_key_hash, 1, 1) <= ?3;
 
 -- name: listed_names
 SELECT r.name
@@ -207,14 +161,6 @@ DELETE FROM task_unit_skips WHERE unit_id = ?1;
 UPDATE task_units
 SET records = 0, containers = 0, objects = 0, skipped = 0, unchanged = 0, bytes = 0
 WHERE id = ?1 AND task_id = ?2 AND status = 'STAGING';
-
--- name: fail_open_units
-UPDATE task_units SET status = 'FAILED', reason = 'read_error', detail = 'the task was cancelled', fanned_out = 3
-WHERE job_id = ?1 AND status = 'STAGING';
-
--- name: fail_open_units_of_task
-UPDATE task_units SET status = 'FAILED', reason = 'read_error', detail = ?2, fanned_out = 3
-WHERE task_id = ?1 AND status = 'STAGING';
 
 -- What the pages before listed stays, and is scanned.
 -- name: fail_open_pages_of_task

@@ -1,16 +1,5 @@
 -- Master jobs, child jobs, processes.
 
--- name: put_rule_set
-INSERT INTO rule_sets (hash, rules, created_at) VALUES (?1, ?2, now_ms()) ON CONFLICT (hash) DO NOTHING;
-
--- name: rule_set
-SELECT rules FROM rule_sets WHERE hash = ?1;
-
--- name: insert_master_job
-INSERT INTO master_jobs (id, request_key, description, template, created_at)
-VALUES (?1, ?2, ?3, ?4, now_ms())
-ON CONFLICT (id) DO NOTHING;
-
 -- What someone manages stays as it is.
 -- name: upsert_datasource
 INSERT INTO datasources
@@ -40,43 +29,11 @@ WHERE m.request_key = ?1
 ORDER BY m.created_at DESC, m.id
 LIMIT 1;
 
--- name: mark_reported
-UPDATE master_jobs SET reported_at = coalesce(reported_at, now_ms()) WHERE id = ?1;
-
 -- name: append_command
 UPDATE jobs
 SET master_pending_commands = json_insert(master_pending_commands, '$[#]', ?2)
 WHERE master_job_id = ?1
   AND status NOT IN ('COMPLETED', 'PARTIALLY_COMPLETED', 'FAILED', 'CANCELLED');
-
--- An id is random per process start: the same one again is the same process, whose answer was lost.
--- name: register_worker
-INSERT INTO worker_sessions (id, node_group, started_at, lease_expiry, host, version, slots, labels, fingerprint_key)
-VALUES (?1, ?2, now_ms(), now_ms() + ?3, ?4, ?5, ?6, ?7, ?8)
-ON CONFLICT (id) DO UPDATE SET lease_expiry = excluded.lease_expiry;
-
--- name: register_orchestrator
-INSERT INTO orchestrators (id, node_group, started_at, lease_expiry, host, version, slots, labels, fingerprint_key)
-VALUES (?1, ?2, now_ms(), now_ms() + ?3, ?4, ?5, ?6, ?7, ?8)
-ON CONFLICT (id) DO UPDATE SET lease_expiry = excluded.lease_expiry;
-
--- name: renew_worker
-UPDATE worker_sessions
-SET lease_expiry = now_ms() + ?2, running = ?3, objects = ?4, bytes = ?5, findings = ?6, objects_per_second = ?7,
-    bytes_per_second = ?8
-WHERE id = ?1 AND lease_expiry > now_ms();
-
--- name: renew_orchestrator
-UPDATE orchestrators
-SET lease_expiry = now_ms() + ?2, running = ?3, objects = ?4, bytes = ?5, findings = ?6, objects_per_second = ?7,
-    bytes_per_second = ?8
-WHERE id = ?1 AND lease_expiry > now_ms();
-
--- name: release_worker
-UPDATE worker_sessions SET lease_expiry = min(lease_expiry, now_ms()) WHERE id = ?1;
-
--- name: release_orchestrator
-UPDATE orchestrators SET lease_expiry = min(lease_expiry, now_ms()) WHERE id = ?1;
 
 -- name: release_jobs
 UPDATE jobs SET orchestrator_lease_expiry = 0 WHERE orchestrator_id = ?1;
@@ -166,28 +123,8 @@ SELECT
               SELECT 1 FROM tasks t
               WHERE t.job_id = s.job_id AND t.session_id = s.id AND t.type = ?2 AND t.status = 'FAILED'));
 
--- name: job_has_running_tasks
-SELECT EXISTS (SELECT 1 FROM tasks WHERE job_id = ?1 AND status = 'RUNNING');
-
 -- name: job_is_stopping
 SELECT EXISTS (SELECT 1 FROM jobs WHERE id = ?1 AND status <> 'RUNNING');
-
--- name: job_outcome
-SELECT
-    EXISTS (SELECT 1 FROM task_units WHERE job_id = ?1 AND status = 'COMMITTED') AS enumerated,
-    EXISTS (SELECT 1 FROM task_units WHERE job_id = ?1 AND status = 'FAILED')
-        OR EXISTS (SELECT 1 FROM tasks WHERE job_id = ?1 AND status = 'FAILED')
-        OR EXISTS (SELECT 1 FROM object_scans WHERE job_id = ?1 AND status IN ('partial', 'failed')) AS problems,
-    coalesce(
-        (SELECT detail FROM task_units WHERE job_id = ?1 AND status = 'FAILED' ORDER BY id LIMIT 1),
-        (SELECT last_error FROM tasks WHERE job_id = ?1 AND status = 'FAILED' ORDER BY id LIMIT 1)) AS first_problem;
-
--- name: master_job
-SELECT m.id, m.description, m.created_at, j.status, j.failure_reason, j.finished_at
-FROM master_jobs m
-JOIN jobs j ON j.master_job_id = m.id
-WHERE m.id = ?1
-ORDER BY j.id;
 
 -- name: master_job_ids
 SELECT id FROM master_jobs WHERE pruned_at IS NULL ORDER BY created_at DESC, id LIMIT ?1;

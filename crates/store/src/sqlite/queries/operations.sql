@@ -139,6 +139,3 @@ WHERE id = ?1 AND status = 'FAILED';
 UPDATE enumeration_sessions
 SET status = 'IN_PROGRESS', failure_reason = NULL, completed_at = NULL, last_update = now_ms()
 WHERE id = ?1 AND status IN ('PARTIALLY_COMPLETED', 'FAILED');
-
--- name: clear_reported
-UPDATE master_jobs SET reported_at = NULL WHERE id = ?1;

@@ -42,6 +42,3 @@ SET path = excluded.path, commit_id = excluded.commit_id, author = excluded.auth
 
 -- name: delete_untraced
 DELETE FROM untraced_objects WHERE session_id = ?1 AND object_key = ?2;
-
--- name: give_up_untraced
-DELETE FROM untraced_objects WHERE session_id = ?1;

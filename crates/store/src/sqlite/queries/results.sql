@@ -51,9 +51,6 @@ INSERT INTO object_scans (job_id, task_id, sequence, object_key, nested_path, st
 SELECT ?1, ?2, ?3, ?4, x'', 'scanned', '', 0
 WHERE NOT EXISTS (SELECT 1 FROM object_scans WHERE job_id = ?1 AND object_key = ?4 AND task_id = ?2);
 
--- name: insert_event
-INSERT INTO events (job_id, kind, payload, created_at) VALUES (?1, ?2, ?3, now_ms());
-
 -- name: add_consumer
 INSERT INTO event_consumers (name, position) VALUES (?1, 0) ON CONFLICT (name) DO NOTHING;
 
@@ -70,13 +67,6 @@ UPDATE event_consumers SET position = max(position, ?2) WHERE name = ?1;
 -- name: prune_events
 DELETE FROM events WHERE id <= (SELECT min(position) FROM event_consumers);
 
--- A container that came in pages is one.
--- name: summary_units
-SELECT coalesce(sum(u.page = 0), 0), coalesce(sum(u.objects), 0), coalesce(sum(u.bytes), 0), coalesce(sum(u.unchanged), 0)
-FROM jobs j
-JOIN task_units u ON u.job_id = j.id AND u.status = 'COMMITTED'
-WHERE j.master_job_id = ?1;
-
 -- name: summary_tasks
 SELECT coalesce(sum(CASE WHEN t.type = 'CLASSIFICATION' AND t.status = 'COMPLETED' THEN t.objects END), 0),
        coalesce(sum(t.nested), 0),
@@ -87,15 +77,6 @@ FROM jobs j
 JOIN tasks t ON t.job_id = j.id
 WHERE j.master_job_id = ?1;
 
--- name: summary_skips
-SELECT s.reason, sum(s.count)
-FROM jobs j
-JOIN task_units u ON u.job_id = j.id AND u.status = 'COMMITTED'
-JOIN task_unit_skips s ON s.unit_id = u.id
-WHERE j.master_job_id = ?1
-GROUP BY s.reason
-ORDER BY s.reason;
-
 -- name: summary_failed_units
 SELECT u.reason, count(*)
 FROM jobs j
@@ -103,14 +84,6 @@ JOIN task_units u ON u.job_id = j.id AND u.status = 'FAILED'
 WHERE j.master_job_id = ?1
 GROUP BY u.reason
 ORDER BY u.reason;
-
--- name: summary_object_scans
-SELECT o.status, o.reason, count(*), sum(o.overflow)
-FROM jobs j
-JOIN object_scans o ON o.job_id = j.id
-WHERE j.master_job_id = ?1
-GROUP BY o.status, o.reason
-ORDER BY o.status, o.reason;
 
 -- name: occurrences
 SELECT f.id, f.datasource_id, f.object_key, f.nested_path, f.rule_id, f.category, o.score, o.reasons,
@@ -141,16 +114,3 @@ JOIN enumeration_sessions s ON s.id = u.session_id
 WHERE j.master_job_id = ?1
 ORDER BY 1, 2, 3
 LIMIT ?2;
-
--- Every child job has the same.
--- name: job_configuration
-SELECT configuration FROM jobs WHERE master_job_id = ?1 ORDER BY id LIMIT 1;
-
--- With the settings the job read them with; the sources themselves may have newer ones.
--- name: job_datasources
-SELECT d.id, d.name, s.source_type, s.configuration
-FROM jobs j
-JOIN enumeration_sessions s ON s.job_id = j.id
-JOIN datasources d ON d.id = s.datasource_id
-WHERE j.master_job_id = ?1
-ORDER BY d.id;

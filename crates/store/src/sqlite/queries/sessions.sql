@@ -25,23 +25,5 @@ SELECT count(*), coalesce(sum(status = 'FAILED'), 0), coalesce(sum(expected_item
 FROM enumeration_batches
 WHERE session_id = ?1;
 
--- name: batch
-SELECT id, session_id, status, checkpoint, expected_items, items_processed, error_details, started_at, completed_at
-FROM enumeration_batches
-WHERE id = ?1;
-
--- name: batches
-SELECT id, session_id, status, checkpoint, expected_items, items_processed, error_details, started_at, completed_at
-FROM enumeration_batches
-WHERE session_id = ?1 AND id < ?2
-ORDER BY id DESC
-LIMIT ?3;
-
 -- name: checkpoint
 SELECT id, target, data, updated_at FROM checkpoints WHERE id = ?1;
-
--- name: checkpoint_of
-SELECT id, target, data, updated_at FROM checkpoints WHERE target = ?1;
-
--- name: delete_checkpoint
-DELETE FROM checkpoints WHERE target = ?1;

@@ -27,14 +27,6 @@ UPDATE scan_targets
 SET last_scan_time = now_ms()
 WHERE id IN (SELECT scan_target_id FROM job_scan_targets WHERE job_id = ?1 AND session_id = ?2);
 
--- name: target
-SELECT t.id, t.name, t.target_type, t.target_id, coalesce(r.url, u.url), r.is_active, t.metadata, t.created_at,
-       t.last_scan_time
-FROM scan_targets t
-LEFT JOIN github_repos r ON t.target_type = 'github_repository' AND r.id = t.target_id
-LEFT JOIN url_targets u ON t.target_type = 'url' AND u.id = t.target_id
-WHERE t.id = ?1;
-
 -- A repository and a web address may be written alike.
 -- name: targets_by_url
 SELECT t.id, t.name, t.target_type, t.target_id, r.url, r.is_active, t.metadata, t.created_at, t.last_scan_time

@@ -1,23 +1,5 @@
 -- Tasks: claims, the fence, giving back, reaping.
 
--- The fence. Every write of a task's results goes through it, in the same transaction: the task is
--- RUNNING under this very claim, and its job still accepts results.
--- name: fence
-UPDATE tasks
-SET progress_at = now_ms()
-WHERE id = ?1
-  AND status = 'RUNNING'
-  AND claim_id = ?2
-  AND EXISTS (SELECT 1 FROM jobs WHERE jobs.id = tasks.job_id AND jobs.status IN ('RUNNING', 'PAUSING'))
-RETURNING job_id, session_id, datasource_id, coalesce(origin_id, id);
-
--- For the permanent test that removes the fence and watches the conformance suite turn red.
--- name: no_fence
-UPDATE tasks
-SET progress_at = now_ms()
-WHERE id = ?1 AND ?2 = ?2
-RETURNING job_id, session_id, datasource_id, coalesce(origin_id, id);
-
 -- name: insert_task
 INSERT INTO tasks (job_id, datasource_id, session_id, origin_id, type, status, priority, payload, abandonments, created_at)
 VALUES (?1, ?2, ?3, ?4, ?5, 'PENDING', ?6, ?7, ?8, now_ms());
@@ -69,9 +51,6 @@ LEFT JOIN enumeration_sessions s ON s.id = ?3
 LEFT JOIN enumeration_sessions b ON b.id = s.base_session_id
 WHERE d.id = ?1 AND j.id = ?2;
 
--- name: task_payload
-SELECT type, payload FROM tasks WHERE id = ?1;
-
 -- name: packet_records
 SELECT u.key, r.name, r.size, r.mtime_ns, r.ctime_ns, r.inode, r.tag, r.kind, r.metadata
 FROM task_units u
@@ -79,30 +58,10 @@ JOIN task_output_records r ON r.unit_id = u.id
 WHERE u.id = ?1 AND u.status = 'COMMITTED' AND r.sequence >= ?2 AND r.sequence < ?3 AND r.kind IN (?4, ?5, ?6, ?7)
 ORDER BY r.sequence;
 
--- What was committed stays, so whoever ends next ends after progress: the count starts anew.
--- name: note_progress
-UPDATE tasks SET abandonments = 0 WHERE id = ?1 AND abandonments > 0;
-
 -- name: complete_task
 UPDATE tasks
 SET status = 'COMPLETED', finished_at = now_ms(), objects = ?2, nested = ?3, bytes = ?4
 WHERE id = ?1;
-
--- name: return_task
-UPDATE tasks SET status = 'PENDING', worker_id = NULL, claim_id = NULL WHERE id = ?1;
-
--- name: retry_task
-UPDATE tasks
-SET status = 'PENDING', worker_id = NULL, claim_id = NULL, failures = failures + 1, last_error = ?2,
-    not_before = now_ms() + ?3
-WHERE id = ?1;
-
--- Neither failed nor abandoned.
--- name: wait_task
-UPDATE tasks SET status = 'PENDING', worker_id = NULL, claim_id = NULL, not_before = now_ms() + ?2 WHERE id = ?1;
-
--- name: fail_task
-UPDATE tasks SET status = 'FAILED', finished_at = now_ms(), failures = failures + 1, last_error = ?2 WHERE id = ?1;
 
 -- name: task_done_under_claim
 SELECT EXISTS (SELECT 1 FROM tasks WHERE id = ?1 AND claim_id = ?2 AND status = 'COMPLETED');
@@ -123,19 +82,6 @@ ORDER BY t.id;
 UPDATE tasks
 SET status = 'PENDING', worker_id = NULL, claim_id = NULL, abandonments = abandonments + 1,
     not_before = now_ms() + ?3
-WHERE id = ?1 AND status = 'RUNNING' AND claim_id = ?2;
-
--- name: split_task
-UPDATE tasks
-SET status = 'CANCELLED', finished_at = now_ms(), abandonments = abandonments + 1,
-    last_error = 'its worker ended twice; split in half'
-WHERE id = ?1 AND status = 'RUNNING' AND claim_id = ?2;
-
--- name: poison_task
--- No claim completed it, so none may read back that it did.
-UPDATE tasks
-SET status = 'COMPLETED', claim_id = NULL, finished_at = now_ms(), abandonments = abandonments + 1, objects = ?3,
-    last_error = 'its worker ended again and again'
 WHERE id = ?1 AND status = 'RUNNING' AND claim_id = ?2;
 
 -- name: cancel_tasks

@@ -1,0 +1,42 @@
+-- Findings, outcomes of objects, events, reports.
+
+-- name: insert_event
+INSERT INTO events (job_id, kind, payload, created_at) VALUES (?1, ?2, ?3, now_ms());
+
+-- A container that came in pages is one.
+-- name: summary_units
+SELECT count(*) FILTER (WHERE u.page = 0), CAST(coalesce(sum(u.objects), 0) AS bigint),
+       CAST(coalesce(sum(u.bytes), 0) AS bigint), CAST(coalesce(sum(u.unchanged), 0) AS bigint)
+FROM jobs j
+JOIN task_units u ON u.job_id = j.id AND u.status = 'COMMITTED'
+WHERE j.master_job_id = ?1;
+
+-- name: summary_skips
+SELECT s.reason, CAST(sum(s.count) AS bigint)
+FROM jobs j
+JOIN task_units u ON u.job_id = j.id AND u.status = 'COMMITTED' AND u.skipped > 0
+JOIN task_unit_skips s ON s.unit_id = u.id
+WHERE j.master_job_id = ?1
+GROUP BY s.reason
+ORDER BY s.reason;
+
+-- name: summary_object_scans
+SELECT o.status, o.reason, count(*), CAST(sum(o.overflow) AS bigint)
+FROM jobs j
+JOIN object_scans o ON o.job_id = j.id
+WHERE j.master_job_id = ?1
+GROUP BY o.status, o.reason
+ORDER BY o.status, o.reason;
+
+-- Every child job has the same.
+-- name: job_configuration
+SELECT configuration FROM jobs WHERE master_job_id = ?1 ORDER BY id LIMIT 1;
+
+-- With the settings the job read them with; the sources themselves may have newer ones.
+-- name: job_datasources
+SELECT d.id, d.name, s.source_type, s.configuration
+FROM jobs j
+JOIN enumeration_sessions s ON s.job_id = j.id
+JOIN datasources d ON d.id = s.datasource_id
+WHERE j.master_job_id = ?1
+ORDER BY d.id;
