@@ -5,7 +5,8 @@
 //! [`StoreError::LostLease`] once the claim or lease is someone else's.
 //!
 //! Two backends implement them: [`sqlite`], embedded, and [`postgres`], for a fleet. What both share: `decide` (pure
-//! decisions), `values` (values of columns), `queries` (statements). This crate must not know connectors or the engine.
+//! decisions), `rows` (rows read into
+//! records), `values` (values of columns), `queries` (statements). This crate must not know connectors or the engine.
 
 pub mod clock;
 mod decide;
@@ -15,6 +16,7 @@ pub mod migrate;
 pub mod postgres;
 mod queries;
 pub mod roles;
+mod rows;
 pub mod sqlite;
 #[cfg(test)]
 mod testing;

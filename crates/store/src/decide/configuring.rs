@@ -3,7 +3,7 @@
 use domesday_model::{DatasourceSpec, JobConfiguration, MasterJobId, ScanTemplate};
 
 use crate::error::StoreError;
-use crate::types::Put;
+use crate::types::{Put, StoredTemplate};
 use crate::values;
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -31,18 +31,16 @@ pub(crate) fn missing(kind: &'static str, name: &str) -> StoreError {
 /// nothing: it finds what there is.
 pub(crate) fn check_unused(
     name: &str,
-    open_jobs: impl IntoIterator<Item = Result<(MasterJobId, JobConfiguration)>>,
-    templates: impl IntoIterator<Item = Result<ScanTemplate>>,
+    open_jobs: &[(MasterJobId, JobConfiguration)],
+    templates: &[StoredTemplate],
 ) -> Result<()> {
     let in_use = |by| Err(StoreError::InUse { kind: DATASOURCE, name: name.to_owned(), by });
-    for template in templates {
-        let template = template?;
+    for StoredTemplate { template, .. } in templates {
         if template.datasources.iter().any(|pattern| pattern == name) {
             return in_use(format!("template `{}` names it", template.name));
         }
     }
-    for job in open_jobs {
-        let (master, configuration) = job?;
+    for (master, configuration) in open_jobs {
         if configuration.datasources.iter().any(|source| source.name == name) {
             return in_use(format!("job {master} reads it; cancel it, or wait for its end"));
         }

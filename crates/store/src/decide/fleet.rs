@@ -5,31 +5,24 @@ use std::time::Duration;
 
 use domesday_model::JobStatus;
 
-use crate::error::StoreError;
 use crate::types::*;
-
-type Result<T> = std::result::Result<T, StoreError>;
 
 /// How long a process is shown that has ended.
 pub(crate) const SHOWN_AFTER_END: Duration = Duration::from_secs(3_600);
 
 /// The groups of a fleet: those with open jobs, and those that only have processes.
-pub(crate) fn fleet_groups(
-    busy: impl IntoIterator<Item = Result<GroupState>>,
-    processes: [&[ProcessState]; 2],
-) -> Result<Vec<GroupState>> {
+pub(crate) fn fleet_groups(busy: Vec<GroupState>, processes: [&[ProcessState]; 2]) -> Vec<GroupState> {
     let mut groups = BTreeMap::new();
     for process in processes.into_iter().flatten() {
         let node_group = process.node_group.clone();
         groups.insert(node_group.clone(), GroupState { node_group, ..GroupState::default() });
     }
-    for group in busy {
-        let mut group = group?;
+    for mut group in busy {
         // What waits for its next attempt has not waited yet.
         group.oldest_pending_ms = group.oldest_pending_ms.map(|waited| waited.max(0));
         groups.insert(group.node_group.clone(), group);
     }
-    Ok(groups.into_values().collect())
+    groups.into_values().collect()
 }
 
 /// Who owns a child job, if anyone does.

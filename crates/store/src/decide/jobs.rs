@@ -66,6 +66,12 @@ pub(crate) fn job_outcome(
     }
 }
 
+/// What a lease holder may act on.
+pub(crate) struct FencedJob {
+    pub owned: OwnedJob,
+    pub configuration: JobConfiguration,
+}
+
 /// A child job as far as its master's status is concerned.
 pub(crate) struct ChildJob {
     pub master: MasterJobId,

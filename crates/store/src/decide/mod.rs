@@ -10,7 +10,6 @@ pub(crate) mod pages;
 pub(crate) mod prior;
 pub(crate) mod retry;
 pub(crate) mod sessions;
-pub(crate) mod summary;
 pub(crate) mod targets;
 pub(crate) mod tasks;
 pub(crate) mod units;

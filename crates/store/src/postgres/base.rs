@@ -1,39 +1,23 @@
 //! What an earlier session says of a data source, read for an incremental one. Each verb is one snapshot, which
 //! also tells whether the base still stands.
 
-use domesday_model::{
-    FindingDraft, FindingId, Fingerprint, ObjectKey, Position, RecordKind, Score, Span, VersionMarks,
-};
+use domesday_model::{ObjectKey, RecordKind, TableObservation};
 use tokio_postgres::Row;
 
 use super::pool::Call;
-use super::rows::{column, get, only, tag, unsigned, wide};
+use super::rows::{column, get, only};
 use super::transaction::{Tx, params};
-use super::{Result, tables};
-use crate::decide::prior::{PriorFinding, PriorResults, decoding, outcome};
+use super::{Result, queries};
+use crate::decide::prior::{PriorFinding, PriorResults, outcome};
 use crate::queries::statement;
+use crate::rows::{Columns, FromRow, version_marks};
 use crate::types::*;
-use crate::values::staged::{StagedObject, decoding_steps};
-use crate::values::{damaged, location};
-
-pub(super) const FILE: &str = queries_of!("base");
+use crate::values::damaged;
+use crate::values::staged::StagedObject;
 
 fn stands_call(base: &Base) -> Call {
-    const STANDS: &str = statement(FILE, "base_stands");
+    const STANDS: &str = statement(queries::BASE, "base_stands");
     Call { sql: STANDS, params: params![base.session.0, base.job.0] }
-}
-
-/// Columns: id, job_id, started_at; all empty where there is none.
-pub(super) fn base(row: &Row, first: usize) -> Result<Option<Base>> {
-    let session: Option<i64> = get(row, first)?;
-    let base = |session| {
-        Ok(Base {
-            session: domesday_model::EnumerationSessionId(session),
-            job: domesday_model::JobId(get(row, first + 1)?),
-            started_at_ms: get(row, first + 2)?,
-        })
-    };
-    session.map(base).transpose()
 }
 
 pub(super) async fn records(
@@ -43,8 +27,8 @@ pub(super) async fn records(
     from: PriorCursor,
     max: u32,
 ) -> Result<PriorPage> {
-    const RECORDS: &str = statement(FILE, "prior_records");
-    const OUTCOMES: &str = statement(FILE, "prior_outcomes");
+    const RECORDS: &str = statement(queries::BASE, "prior_records");
+    const OUTCOMES: &str = statement(queries::BASE, "prior_outcomes");
     let max = i64::from(max.max(1));
     let PriorCursor { container: first, page, unit, sequence } = from;
     let rest = containers.get(first..).unwrap_or_default();
@@ -85,14 +69,9 @@ fn prior_record(row: &Row, first: usize) -> Result<PriorRecord> {
     Ok(PriorRecord {
         container: container(row, first)?,
         name: get(row, 4)?,
-        size: unsigned(row, 5)?,
-        marks: VersionMarks {
-            mtime_ns: get(row, 6)?,
-            ctime_ns: get(row, 7)?,
-            inode: unsigned(row, 8)?,
-            tag: tag(row, 9)?,
-        },
-        is_trusted: i64::from(get::<i16>(row, 3)?) != RecordKind::File.code(),
+        size: row.unsigned(5)?,
+        marks: version_marks(row, 6)?,
+        is_trusted: row.number(3)? != RecordKind::File.code(),
         outcome: outcome(false, false),
     })
 }
@@ -102,9 +81,9 @@ pub(super) async fn results(
     base: &Base,
     keys: &[ObjectKey],
 ) -> Result<Vec<Option<ResultBatch>>> {
-    const OBJECTS: &str = statement(FILE, "prior_objects");
-    const FINDINGS: &str = statement(FILE, "prior_findings");
-    const TABLES: &str = statement(FILE, "prior_tables");
+    const OBJECTS: &str = statement(queries::BASE, "prior_objects");
+    const FINDINGS: &str = statement(queries::BASE, "prior_findings");
+    const TABLES: &str = statement(queries::BASE, "prior_tables");
     let bytes = || column(keys, |key| key.0.clone());
     let call = Call { sql: OBJECTS, params: params![base.job.0, base.session.0, bytes()] };
     let [stands, objects] = tx.query_all([stands_call(base), call]).await?;
@@ -117,10 +96,10 @@ pub(super) async fn results(
     let calls = calls.map(|sql| Call { sql, params: params![base.job.0, results.tasks(), bytes()] });
     let [findings, observed] = tx.query_last(calls).await?;
     for row in findings.iter() {
-        results.add(finding(row)?);
+        results.add(PriorFinding::from_row(row)?);
     }
     for row in observed.iter() {
-        results.add_table(get(row, 7)?, tables::observation(row)?);
+        results.add_table(get(row, 7)?, TableObservation::from_row(row)?);
     }
     Ok(results.batches(keys))
 }
@@ -133,25 +112,7 @@ fn object(row: &Row) -> Result<(i64, StagedObject)> {
         status: get(row, 3)?,
         reason: get(row, 4)?,
         detail: get(row, 5)?,
-        overflow: unsigned(row, 6)?,
+        overflow: row.unsigned(6)?,
     };
     Ok((get(row, 0)?, object))
-}
-
-/// Columns as in the statement `prior_findings`.
-fn finding(row: &Row) -> Result<PriorFinding> {
-    let draft = FindingDraft {
-        location: location(get(row, 2)?, get(row, 3)?)?.into(),
-        rule: get::<&str>(row, 4)?.into(),
-        category: get::<&str>(row, 5)?.parse().map_err(|_| damaged("category"))?,
-        score: Score(u8::try_from(get::<i16>(row, 6)?).map_err(|_| damaged("score"))?),
-        reasons: get(row, 7)?,
-        fingerprint: Fingerprint(wide(row, 8)?),
-        preview: get(row, 9)?,
-        span: Span { start: unsigned(row, 10)?, end: unsigned(row, 11)? },
-        position: Position { line: unsigned(row, 12)?, column: unsigned(row, 13)? },
-        decoding: decoding(decoding_steps(get(row, 14)?)),
-        row: get::<Option<String>>(row, 16)?.map(Into::into),
-    };
-    Ok(PriorFinding { task: get(row, 0)?, id: FindingId(wide(row, 1)?), draft, version: get(row, 15)? })
 }

@@ -9,45 +9,32 @@
 //! for whatever the server is still doing. `synchronous_commit` is left to the server: turned off there, a
 //! crash of the server may roll the book back to a slightly earlier consistent state, and work is redone.
 
-/// The statements of a subject: those that both backends share, with PostgreSQL's parameters, and its own.
-macro_rules! queries_of {
-    ($subject:literal) => {{
-        const TEXT: &str = concat!(
-            include_str!(concat!("../queries/", $subject, ".sql")),
-            include_str!(concat!("queries/", $subject, ".sql"))
-        );
-        const DOLLARS: [u8; TEXT.len()] = crate::queries::dollars(TEXT);
-        match str::from_utf8(&DOLLARS) {
-            Ok(text) => text,
-            Err(_) => panic!("one ASCII character took the place of another"),
-        }
-    }};
-}
-
+mod administering;
 mod base;
 mod book;
+mod composing;
 mod config;
-mod datasources;
 mod error;
 mod jobs;
-mod operations;
+mod leasing;
+mod occurrences;
+mod orchestrating;
 mod origins;
 mod pool;
 mod prune;
-mod reports;
+mod queries;
+mod reporting;
 mod results;
 mod retry;
 mod rows;
-mod sessions;
-mod tables;
+mod shared;
 mod targets;
 mod tasks;
 mod templates;
-
 mod transaction;
 mod units;
-mod verbs;
 mod wake;
+mod working;
 
 #[cfg(test)]
 mod tests;
@@ -58,6 +45,7 @@ use std::sync::Arc;
 use crate::clock::Clock;
 use crate::error::StoreError;
 use crate::hook::{Fault, Stage};
+use crate::rows::FromRow;
 pub use book::SchemaStatus;
 use error::{is_lost, store_error};
 use pool::{Answer, Call, Param, Pool};
@@ -212,6 +200,16 @@ impl PostgresStore {
                 }
             }
         }
+    }
+
+    /// The rows of one statement that reads.
+    async fn all<T: FromRow>(&self, sql: &'static str, params: Vec<Param>) -> Result<Vec<T>> {
+        rows::all_of(&self.read(sql, params).await?)
+    }
+
+    /// Its row, if there is one.
+    async fn one<T: FromRow>(&self, sql: &'static str, params: Vec<Param>) -> Result<Option<T>> {
+        self.read(sql, params).await?.first().map(T::from_row).transpose()
     }
 
     /// What a hook wants to happen here.

@@ -9,18 +9,16 @@ use domesday_model::{DatasourceId, EnumerationSessionId, JobId, ObjectKey, Origi
 use tokio_postgres::Row;
 
 use super::pool::Call;
-use super::rows::{column, get, text};
+use super::rows::{all_of, column, get, text};
 use super::transaction::{Tx, params};
-use super::{Result, tasks};
+use super::{Result, queries, tasks};
 use crate::decide::tasks::NewTask;
 use crate::queries::statement;
 use crate::types::*;
 
-pub(super) const FILE: &str = queries_of!("origins");
-
 /// Queues that objects are put on the lists of these tasks' sessions, unless their origin is known.
 pub(super) fn ask<'a>(tx: &mut Tx<'_>, untraced: impl IntoIterator<Item = (TaskId, &'a ObjectKey)>) {
-    const INSERT: &str = statement(FILE, "insert_untraced");
+    const INSERT: &str = statement(queries::ORIGINS, "insert_untraced");
     let (tasks, keys): (Vec<_>, Vec<_>) =
         untraced.into_iter().map(|(task, key)| (task.0, key.0.clone())).unzip();
     if !keys.is_empty() {
@@ -30,7 +28,7 @@ pub(super) fn ask<'a>(tx: &mut Tx<'_>, untraced: impl IntoIterator<Item = (TaskI
 
 /// The sessions of which only this is left.
 pub(super) fn sessions_call(job: JobId) -> Call {
-    const SESSIONS: &str = statement(FILE, "sessions_to_trace");
+    const SESSIONS: &str = statement(queries::ORIGINS, "sessions_to_trace");
     Call { sql: SESSIONS, params: params![job.0, TaskType::Tracing.as_str()] }
 }
 
@@ -49,12 +47,12 @@ pub(super) fn fan_out(
 }
 
 pub(super) async fn untraced(tx: &mut Tx<'_>, claim: &Claim, max: u32) -> Result<Vec<ObjectKey>> {
-    const UNTRACED: &str = statement(FILE, "untraced");
+    const UNTRACED: &str = statement(queries::ORIGINS, "untraced");
     let calls =
         [tasks::fence_call(tx, claim), Call { sql: UNTRACED, params: params![claim.task.0, i64::from(max)] }];
     let [fence, rows] = tx.query_last(calls).await?;
     tasks::fenced(claim, &fence)?;
-    rows.iter().map(|row| Ok(ObjectKey(get(row, 0)?))).collect()
+    all_of(&rows)
 }
 
 pub(super) async fn save(
@@ -62,8 +60,8 @@ pub(super) async fn save(
     claim: &Claim,
     origins: &[(ObjectKey, Option<Origin>)],
 ) -> Result<()> {
-    const PUT: &str = statement(FILE, "put_origins");
-    const DELETE: &str = statement(FILE, "delete_untraced");
+    const PUT: &str = statement(queries::ORIGINS, "put_origins");
+    const DELETE: &str = statement(queries::ORIGINS, "delete_untraced");
     let task = tasks::fence(tx, claim).await?;
     // Each once: of several the last is right.
     let known: BTreeMap<_, _> =
@@ -89,18 +87,6 @@ pub(super) async fn save(
 
 /// Nobody will look them up.
 pub(super) fn give_up(tx: &mut Tx<'_>, session: EnumerationSessionId) {
-    const GIVE_UP: &str = statement(FILE, "give_up_untraced");
+    const GIVE_UP: &str = statement(queries::ORIGINS, "give_up_untraced");
     tx.run(GIVE_UP, params![session.0]);
-}
-
-/// Five columns from this one on: path, commit_id, author, time_ms, is_abandoned.
-pub(super) fn origin_from(row: &Row, first: usize) -> Result<Option<Origin>> {
-    let Some(commit) = get::<Option<String>>(row, first + 1)? else { return Ok(None) };
-    Ok(Some(Origin {
-        path: get::<Option<Vec<u8>>>(row, first)?.map(ObjectKey),
-        commit,
-        author: get(row, first + 2)?,
-        time_ms: get(row, first + 3)?,
-        is_abandoned: get(row, first + 4)?,
-    }))
 }

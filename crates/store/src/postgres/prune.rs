@@ -10,13 +10,11 @@ use std::time::Duration;
 use super::pool::{Call, Param};
 use super::rows::{get, only};
 use super::transaction::{Tx, params};
-use super::{Result, templates};
+use super::{Result, queries, templates};
 use crate::decide::jobs::PRUNED_JOBS_MAX;
 use crate::queries::statement;
 use crate::types::*;
 use crate::values::millis;
-
-pub(super) const FILE: &str = queries_of!("prune");
 
 /// Rows that a step may still remove.
 struct Budget<'t, 's> {
@@ -41,13 +39,13 @@ impl Budget<'_, '_> {
 }
 
 pub(super) async fn prune(tx: &mut Tx<'_>, older_than: Duration, max: u32) -> Result<PruneReport> {
-    const LOCK: &str = statement(FILE, "lock_prune");
-    const PRUNED: &str = statement(FILE, "pruned_master");
+    const LOCK: &str = statement(queries::PRUNE, "lock_prune");
+    const PRUNED: &str = statement(queries::PRUNE, "pruned_master");
     const OLD: [&str; 4] = [
-        statement(FILE, "prune_old_events"),
-        statement(FILE, "prune_firings"),
-        statement(FILE, "prune_workers"),
-        statement(FILE, "prune_orchestrators"),
+        statement(queries::PRUNE, "prune_old_events"),
+        statement(queries::PRUNE, "prune_firings"),
+        statement(queries::PRUNE, "prune_workers"),
+        statement(queries::PRUNE, "prune_orchestrators"),
     ];
     let calls = [LOCK, templates::NOW].map(|sql| Call { sql, params: Vec::new() });
     let [_, now] = tx.query_all(calls).await?;
@@ -79,12 +77,12 @@ pub(super) async fn prune(tx: &mut Tx<'_>, older_than: Duration, max: u32) -> Re
 
 /// Hides the next master job that may go, under the id that it has from now on.
 async fn take_up(tx: &mut Tx<'_>, cutoff: i64) -> Result<Option<Vec<u8>>> {
-    const NEXT: &str = statement(FILE, "prunable_master");
-    const LOCK: &str = statement(FILE, "lock_prunable");
-    const ENDED: &str = statement(FILE, "still_ended");
-    const INSERT: &str = statement(FILE, "insert_pruned_master");
-    const MOVE: &str = statement(FILE, "move_jobs");
-    const DELETE: &str = statement(FILE, "delete_master");
+    const NEXT: &str = statement(queries::PRUNE, "prunable_master");
+    const LOCK: &str = statement(queries::PRUNE, "lock_prunable");
+    const ENDED: &str = statement(queries::PRUNE, "still_ended");
+    const INSERT: &str = statement(queries::PRUNE, "insert_pruned_master");
+    const MOVE: &str = statement(queries::PRUNE, "move_jobs");
+    const DELETE: &str = statement(queries::PRUNE, "delete_master");
     loop {
         let rows = tx.query(NEXT, params![cutoff]).await?;
         let Some(row) = rows.first() else { return Ok(None) };
@@ -105,9 +103,9 @@ async fn take_up(tx: &mut Tx<'_>, cutoff: i64) -> Result<Option<Vec<u8>>> {
 
 /// Removes a hidden master job; whether all of it is gone.
 async fn prune_master(budget: &mut Budget<'_, '_>, master: Vec<u8>) -> Result<bool> {
-    const JOBS: &str = statement(FILE, "pruned_jobs");
-    const JOB: &str = statement(FILE, "prune_job");
-    const DELETE: &str = statement(FILE, "delete_master");
+    const JOBS: &str = statement(queries::PRUNE, "pruned_jobs");
+    const JOB: &str = statement(queries::PRUNE, "prune_job");
+    const DELETE: &str = statement(queries::PRUNE, "delete_master");
     let rows = budget.tx.query(JOBS, params![master.clone(), budget.left]).await?;
     for row in rows.iter() {
         let job: i64 = get(row, 0)?;
@@ -128,24 +126,27 @@ async fn prune_master(budget: &mut Budget<'_, '_>, master: Vec<u8>) -> Result<bo
 
 /// Removes all that a job has; whether nothing is left of it.
 async fn prune_job(budget: &mut Budget<'_, '_>, job: i64) -> Result<bool> {
-    const OCCURRENCES: &str = statement(FILE, "prune_occurrences");
-    const OBJECTS: &str = statement(FILE, "prune_object_scans");
-    const TABLES: &str = statement(FILE, "prune_table_observations");
-    const UNITS: &str = statement(FILE, "units_to_prune");
-    const OF_UNITS: [&str; 3] =
-        [statement(FILE, "prune_records"), statement(FILE, "prune_skips"), statement(FILE, "prune_units")];
-    const SESSIONS: [&str; 4] = [
-        statement(FILE, "prune_links"),
-        statement(FILE, "prune_untraced"),
-        statement(FILE, "prune_batches"),
-        statement(FILE, "prune_sessions"),
+    const OCCURRENCES: &str = statement(queries::PRUNE, "prune_occurrences");
+    const OBJECTS: &str = statement(queries::PRUNE, "prune_object_scans");
+    const TABLES: &str = statement(queries::PRUNE, "prune_table_observations");
+    const UNITS: &str = statement(queries::PRUNE, "units_to_prune");
+    const OF_UNITS: [&str; 3] = [
+        statement(queries::PRUNE, "prune_records"),
+        statement(queries::PRUNE, "prune_skips"),
+        statement(queries::PRUNE, "prune_units"),
     ];
-    const TASKS: &str = statement(FILE, "tasks_to_prune");
+    const SESSIONS: [&str; 4] = [
+        statement(queries::PRUNE, "prune_links"),
+        statement(queries::PRUNE, "prune_untraced"),
+        statement(queries::PRUNE, "prune_batches"),
+        statement(queries::PRUNE, "prune_sessions"),
+    ];
+    const TASKS: &str = statement(queries::PRUNE, "tasks_to_prune");
     const OF_TASKS: [&str; 4] = [
-        statement(FILE, "prune_staged_findings"),
-        statement(FILE, "prune_staged_objects"),
-        statement(FILE, "prune_staged_tables"),
-        statement(FILE, "prune_tasks"),
+        statement(queries::PRUNE, "prune_staged_findings"),
+        statement(queries::PRUNE, "prune_staged_objects"),
+        statement(queries::PRUNE, "prune_staged_tables"),
+        statement(queries::PRUNE, "prune_tasks"),
     ];
     for sql in [OCCURRENCES, OBJECTS, TABLES] {
         if !budget.delete(sql, Box::new(job)).await? {

@@ -2,24 +2,17 @@
 //! transaction that completes the task. Events.
 
 use domesday_model::{DatasourceId, FindingId, JobId, ObjectReport, TaskId};
-use tokio_postgres::Row;
 
-use super::jobs::ENUMERATION;
-use super::pool::{Call, Param};
+use super::pool::Param;
 use super::rows::{column, get, text};
 use super::transaction::{Tx, params};
-use super::{Result, origins, tasks};
+use super::{Result, origins, queries, tasks};
 use crate::decide::tasks::first_of_claims;
 use crate::error::StoreError;
 use crate::queries::statement;
 use crate::types::*;
 use crate::values::staged::{Staged, StagedFinding, StagedObject, StagedTable, staged};
-use crate::values::{damaged, from_json, to_json};
-
-pub(super) const FILE: &str = queries_of!("results");
-
-/// What positions of events are given to at once, at most: bounds how long other readers wait.
-const NUMBERED_MAX: u32 = 65_536;
+use crate::values::{damaged, to_json};
 
 /// A finding with its id, and its place among the results of its task.
 type Numbered = (i64, FindingId, StagedFinding);
@@ -53,9 +46,9 @@ pub(super) async fn stage(
     first_sequence: u64,
     batch: &ResultBatch,
 ) -> Result<()> {
-    const FINDINGS: &str = statement(FILE, "stage_findings");
-    const OBJECTS: &str = statement(FILE, "stage_objects");
-    const TABLES: &str = statement(FILE, "stage_tables");
+    const FINDINGS: &str = statement(queries::RESULTS, "stage_findings");
+    const OBJECTS: &str = statement(queries::RESULTS, "stage_objects");
+    const TABLES: &str = statement(queries::RESULTS, "stage_tables");
     let task = tasks::fence(tx, claim).await?;
     let mut results = Results::default();
     results.add(task.datasource, first_sequence, batch);
@@ -180,9 +173,9 @@ pub(super) async fn complete(tx: &mut Tx<'_>, completions: &[Completion]) -> Res
 
 /// Makes the results of completed tasks visible: those that were staged, and the last ones.
 fn publish(tx: &mut Tx<'_>, done: &[Done<'_>]) -> Result<()> {
-    const FINDINGS: &str = statement(FILE, "publish_findings");
-    const OBJECTS: &str = statement(FILE, "publish_objects");
-    const TABLES: &str = statement(FILE, "publish_tables");
+    const FINDINGS: &str = statement(queries::RESULTS, "publish_findings");
+    const OBJECTS: &str = statement(queries::RESULTS, "publish_objects");
+    const TABLES: &str = statement(queries::RESULTS, "publish_tables");
     let mut results = Results::default();
     let (mut findings_of, mut objects_of, mut tables_of) = (Vec::new(), Vec::new(), Vec::new());
     for Done { completion: Completion { claim, first_sequence, batch, .. }, datasource, .. } in done {
@@ -217,62 +210,23 @@ fn publish(tx: &mut Tx<'_>, done: &[Done<'_>]) -> Result<()> {
 
 /// Staged rows of a task that no claim will complete, whoever staged them.
 pub(super) fn clear_staged(tx: &mut Tx<'_>, task: TaskId) {
-    const CLEAR: &str = statement(FILE, "clear_staged");
+    const CLEAR: &str = statement(queries::RESULTS, "clear_staged");
     tx.run(CLEAR, params![task.0]);
 }
 
 /// Object rows that no worker wrote.
 pub(super) fn insert_objects(tx: &mut Tx<'_>, job: JobId, task: TaskId, reports: &[ObjectReport]) {
-    const INSERT: &str = statement(FILE, "insert_object_scans");
+    const INSERT: &str = statement(queries::RESULTS, "insert_object_scans");
     let objects: Vec<_> = (0..).zip(reports.iter().map(StagedObject::of)).collect();
     if !objects.is_empty() {
         tx.run(INSERT, with(params![job.0, task.0], object_columns(&objects)));
     }
 }
 
-pub(super) async fn sweep(tx: &mut Tx<'_>, max: u32) -> Result<u64> {
-    const FINDINGS: &str = statement(FILE, "sweep_staged_findings");
-    const OBJECTS: &str = statement(FILE, "sweep_staged_objects");
-    const TABLES: &str = statement(FILE, "sweep_staged_tables");
-    const RECORDS: &str = statement(ENUMERATION, "sweep_failed_units");
-    let calls = [FINDINGS, OBJECTS, TABLES, RECORDS].map(|sql| Call { sql, params: params![i64::from(max)] });
-    Ok(tx.query_last(calls).await?.iter().map(|answer| answer.changed).sum())
-}
-
 // ── events ─────────────────────────────────────────────────────────────────────────────────────────
 
 /// Writes an event in the transaction that makes it true.
 pub(super) fn event(tx: &mut Tx<'_>, job: JobId, kind: &'static str, payload: &serde_json::Value) {
-    const INSERT: &str = statement(FILE, "insert_event");
+    const INSERT: &str = statement(queries::RESULTS, "insert_event");
     tx.run(INSERT, params![job.0, kind, payload.to_string()]);
-}
-
-/// Gives positions to what has become visible, and reads on from the consumer's.
-pub(super) async fn events(tx: &mut Tx<'_>, consumer: &str, max: u32) -> Result<Vec<Event>> {
-    const LOCK: &str = statement(FILE, "lock_event_positions");
-    const NUMBER: &str = statement(FILE, "number_events");
-    const NEXT: &str = statement(FILE, "next_events");
-    let calls = [
-        Call { sql: LOCK, params: Vec::new() },
-        Call { sql: NUMBER, params: params![i64::from(max.min(NUMBERED_MAX))] },
-        Call { sql: NEXT, params: params![consumer.to_owned(), i64::from(max)] },
-    ];
-    let [_, _, rows] = tx.query_last(calls).await?;
-    rows.iter().map(event_row).collect()
-}
-
-fn event_row(row: &Row) -> Result<Event> {
-    Ok(Event {
-        id: get(row, 0)?,
-        job: JobId(get(row, 1)?),
-        kind: get(row, 2)?,
-        payload: from_json(get(row, 3)?, "event payload")?,
-    })
-}
-
-pub(super) fn acknowledge(tx: &mut Tx<'_>, consumer: &str, position: i64) {
-    const SET: &str = statement(FILE, "acknowledge");
-    const PRUNE: &str = statement(FILE, "prune_events");
-    tx.run(SET, params![consumer.to_owned(), position]);
-    tx.run(PRUNE, Vec::new());
 }

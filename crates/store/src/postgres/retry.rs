@@ -5,23 +5,21 @@
 //! job's, so that no job ends in between.
 
 use domesday_model::{Command, JobId, JobStatus, MasterJobId, Takes, TaskId};
-use tokio_postgres::Row;
 
-use super::rows::{get, wide};
+use super::rows::{all_of, get, wide};
 use super::transaction::{Tx, params};
-use super::{Result, jobs, operations::FILE, tasks};
+use super::{Result, jobs, queries, tasks};
 use crate::decide;
 use crate::decide::configuring::missing;
 use crate::decide::retry::{Again, FailedTask};
 use crate::queries::statement;
 use crate::types::*;
-use crate::values;
 
 pub(super) async fn retry(tx: &mut Tx<'_>, which: Retry) -> Result<u64> {
-    const OF_TASK: &str = statement(FILE, "job_of_task");
-    const MASTER: &str = statement(FILE, "lock_master");
-    const JOBS: &str = statement(FILE, "lock_jobs");
-    const REPORTED: &str = statement(FILE, "clear_reported");
+    const OF_TASK: &str = statement(queries::OPERATIONS, "job_of_task");
+    const MASTER: &str = statement(queries::OPERATIONS, "lock_master");
+    const JOBS: &str = statement(queries::OPERATIONS, "lock_jobs");
+    const REPORTED: &str = statement(queries::OPERATIONS, "clear_reported");
     let unknown = || match which {
         Retry::Task(task) => missing("task", &task.to_string()),
         Retry::AllOf(master) => missing("job", &master.to_string()),
@@ -38,7 +36,7 @@ pub(super) async fn retry(tx: &mut Tx<'_>, which: Retry) -> Result<u64> {
         return Err(unknown());
     }
     let rows = tx.query(JOBS, params![master.0.to_vec(), job]).await?;
-    let jobs = rows.iter().map(jobs::owned_job).collect::<Result<Vec<_>>>()?;
+    let jobs: Vec<OwnedJob> = all_of(&rows)?;
     let mut refused = None;
     let (mut retried, mut possible) = (0, false);
     for job in jobs {
@@ -66,14 +64,14 @@ pub(super) async fn retry(tx: &mut Tx<'_>, which: Retry) -> Result<u64> {
 
 /// Makes the failed tasks of a job pending again, or one of them.
 async fn retry_job(tx: &mut Tx<'_>, job: JobId, task: Option<TaskId>) -> Result<u64> {
-    const FAILED: &str = statement(FILE, "failed_tasks");
-    const OBJECTS: &str = statement(FILE, "forget_objects");
-    const UNITS: &str = statement(FILE, "forget_units");
-    const UNITS_OF_HALF: &str = statement(FILE, "forget_units_of_half");
-    const RETRY: &str = statement(FILE, "retry_failed_tasks");
-    const SESSIONS: &str = statement(FILE, "reopen_sessions");
+    const FAILED: &str = statement(queries::OPERATIONS, "failed_tasks");
+    const OBJECTS: &str = statement(queries::OPERATIONS, "forget_objects");
+    const UNITS: &str = statement(queries::OPERATIONS, "forget_units");
+    const UNITS_OF_HALF: &str = statement(queries::OPERATIONS, "forget_units_of_half");
+    const RETRY: &str = statement(queries::OPERATIONS, "retry_failed_tasks");
+    const SESSIONS: &str = statement(queries::OPERATIONS, "reopen_sessions");
     let rows = tx.query(FAILED, params![job.0, task.map(|task| task.0)]).await?;
-    let failed = rows.iter().map(failed_task).collect::<Result<Vec<_>>>()?;
+    let failed: Vec<FailedTask> = all_of(&rows)?;
     if failed.is_empty() {
         return Ok(0);
     }
@@ -98,13 +96,4 @@ async fn retry_job(tx: &mut Tx<'_>, job: JobId, task: Option<TaskId>) -> Result<
     tx.run(SESSIONS, params![sessions]);
     tx.run(OBJECTS, params![job.0, ids]);
     Ok(failed.len() as u64)
-}
-
-fn failed_task(row: &Row) -> Result<FailedTask> {
-    Ok(FailedTask {
-        id: get(row, 0)?,
-        session: get(row, 1)?,
-        origin: get(row, 2)?,
-        task_type: values::task_type(get(row, 3)?)?,
-    })
 }

@@ -1,11 +1,30 @@
 //! Values on their way between Rust and PostgreSQL's types.
 
 use tokio_postgres::Row;
-use tokio_postgres::types::FromSql;
+use tokio_postgres::types::{FromSql, Type};
 
 use super::Result;
 use crate::error::StoreError;
+use crate::rows::{Columns, FromRow, Value};
 use crate::values::damaged;
+
+impl Columns for Row {
+    fn value<T: Value>(&self, column: usize) -> Result<T> {
+        get(self, column)
+    }
+
+    fn number(&self, column: usize) -> Result<i64> {
+        match self.columns().get(column).map(|column| column.type_()) {
+            Some(&Type::INT2) => get::<i16>(self, column).map(i64::from),
+            _ => get(self, column),
+        }
+    }
+}
+
+/// Rows, each read.
+pub(super) fn all_of<T: FromRow>(rows: &[Row]) -> Result<Vec<T>> {
+    rows.iter().map(T::from_row).collect()
+}
 
 /// A column. That it has another type than the schema says is damage.
 pub(super) fn get<'a, T: FromSql<'a>>(row: &'a Row, column: usize) -> Result<T> {
@@ -15,16 +34,6 @@ pub(super) fn get<'a, T: FromSql<'a>>(row: &'a Row, column: usize) -> Result<T> 
 /// A column of 128 bits.
 pub(super) fn wide(row: &Row, column: usize) -> Result<[u8; 16]> {
     get::<&[u8]>(row, column)?.try_into().map_err(|_| damaged("id"))
-}
-
-/// A column of 128 bits that may be empty.
-pub(super) fn tag(row: &Row, column: usize) -> Result<Option<[u8; 16]>> {
-    let tag: Option<&[u8]> = get(row, column)?;
-    tag.map(|tag| tag.try_into().map_err(|_| damaged("version tag"))).transpose()
-}
-
-pub(super) fn unsigned(row: &Row, column: usize) -> Result<u64> {
-    get::<i64>(row, column).map(i64::cast_unsigned)
 }
 
 /// The only row of a statement that always has one.

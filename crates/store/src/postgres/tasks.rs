@@ -3,16 +3,15 @@
 use std::time::Duration;
 
 use domesday_model::{
-    ClaimId, DatasourceId, EnumerationSessionId, JobConfiguration, JobId, ListedObject, ObjectKey, ProcessId,
-    Reason, TaskId, TaskPayload, TaskType, UnitRange, VersionMarks,
+    JobConfiguration, JobId, ListedObject, ObjectKey, ProcessId, Reason, TaskId, TaskPayload, TaskType,
+    UnitRange,
 };
 use tokio_postgres::Row;
 
-use super::jobs::ENUMERATION;
 use super::pool::{Call, Param};
-use super::rows::{column, get, only, tag, text, unsigned};
+use super::rows::{all_of, column, get, only, text};
 use super::transaction::{Tx, params};
-use super::{Result, base, origins, results, units};
+use super::{Result, origins, queries, results, units};
 use crate::decide::tasks::{
     Abandoned, CONTAINERS, Claimed, Failures, Fate, FencedTask, NewTask, RecordKinds, failures, fates,
     objects_given_up, record_kinds,
@@ -20,10 +19,9 @@ use crate::decide::tasks::{
 use crate::decide::units::Batch;
 use crate::error::StoreError;
 use crate::queries::statement;
+use crate::rows::{Columns, FromRow, base, version_marks};
 use crate::types::*;
 use crate::values::{self, millis, to_json};
-
-pub(super) const FILE: &str = queries_of!("tasks");
 
 /// What stands before every write of results.
 #[derive(Clone, Copy)]
@@ -32,14 +30,16 @@ pub(super) struct Fence {
     completions: &'static str,
 }
 
-pub(super) const FENCE: Fence =
-    Fence { task: statement(FILE, "fence"), completions: statement(FILE, "complete_classifications") };
+pub(super) const FENCE: Fence = Fence {
+    task: statement(queries::TASKS, "fence"),
+    completions: statement(queries::TASKS, "complete_classifications"),
+};
 #[cfg(feature = "conformance")]
 pub(super) const NO_FENCE: Fence = Fence {
-    task: statement(FILE, "no_fence"),
-    completions: statement(FILE, "complete_classifications_without_fence"),
+    task: statement(queries::TASKS, "no_fence"),
+    completions: statement(queries::TASKS, "complete_classifications_without_fence"),
 };
-pub(super) const PACKET_RECORDS: &str = statement(FILE, "packet_records");
+pub(super) const PACKET_RECORDS: &str = statement(queries::TASKS, "packet_records");
 
 /// Candidates a claim looks at, of each job and data source, for each task it wants: as many claims may come
 /// at the same moment without one going away empty.
@@ -57,12 +57,7 @@ pub(super) fn fence_call(tx: &Tx<'_>, claim: &Claim) -> Call {
 /// What the fence answered: the task is locked under this claim, or the write is refused.
 pub(super) fn fenced(claim: &Claim, rows: &[Row]) -> Result<FencedTask> {
     let row = rows.first().ok_or(StoreError::LostClaim(claim.task))?;
-    Ok(FencedTask {
-        job: JobId(get(row, 0)?),
-        session: EnumerationSessionId(get(row, 1)?),
-        datasource: DatasourceId(get(row, 2)?),
-        origin: TaskId(get(row, 3)?),
-    })
+    FencedTask::from_row(row)
 }
 
 pub(super) async fn fence(tx: &mut Tx<'_>, claim: &Claim) -> Result<FencedTask> {
@@ -73,7 +68,7 @@ pub(super) async fn fence(tx: &mut Tx<'_>, claim: &Claim) -> Result<FencedTask> 
 
 /// Inserts tasks, each with its `TaskCreated` event.
 pub(super) fn insert(tx: &mut Tx<'_>, tasks: &[NewTask]) -> Result<()> {
-    const INSERT: &str = statement(FILE, "insert_tasks");
+    const INSERT: &str = statement(queries::TASKS, "insert_tasks");
     if tasks.is_empty() {
         return Ok(());
     }
@@ -103,8 +98,8 @@ pub(super) async fn claim(
     task_type: TaskType,
     max: u32,
 ) -> Result<Vec<WorkPacket>> {
-    const LOCK: &str = statement(FILE, "lock_limited_datasources");
-    const CLAIM: &str = statement(FILE, "claim_tasks");
+    const LOCK: &str = statement(queries::TASKS, "lock_limited_datasources");
+    const CLAIM: &str = statement(queries::TASKS, "claim_tasks");
     let max = i64::from(max);
     let claim = params![
         worker.0.to_vec(),
@@ -118,7 +113,7 @@ pub(super) async fn claim(
     let mut configurations: Vec<(JobId, JobConfiguration)> = Vec::new();
     let mut packets = Vec::with_capacity(rows.len());
     for row in rows.iter() {
-        let claimed = claimed(row)?;
+        let claimed = Claimed { base: base(row, 10)?, ..Claimed::from_row(row)? };
         if let Some(configuration) = get::<Option<&str>>(row, 9)? {
             configurations.push((claimed.job, values::configuration(configuration)?));
         }
@@ -130,20 +125,6 @@ pub(super) async fn claim(
         tx.wakes_this_process();
     }
     Ok(packets)
-}
-
-/// Columns as in the statement `claim_tasks`.
-fn claimed(row: &Row) -> Result<Claimed> {
-    Ok(Claimed {
-        claim: Claim { task: TaskId(get(row, 0)?), claim: ClaimId(get(row, 1)?) },
-        job: JobId(get(row, 2)?),
-        session: EnumerationSessionId(get(row, 3)?),
-        task_type: values::task_type(get(row, 4)?)?,
-        payload: values::payload(get(row, 5)?)?,
-        failures: u32::try_from(get::<i64>(row, 6)?).unwrap_or(u32::MAX),
-        datasource: DatasourceId(get(row, 7)?),
-        base: base::base(row, 10)?,
-    })
 }
 
 /// What a payload covers: known already, or to be asked for with [`PACKET_RECORDS`].
@@ -171,14 +152,9 @@ pub(super) fn covered(payload: &TaskPayload, kinds: RecordKinds) -> Covered {
 pub(super) fn packet_object(row: &Row) -> Result<ListedObject> {
     Ok(ListedObject {
         key: ObjectKey(get(row, 0)?).join(get(row, 1)?),
-        size: unsigned(row, 2)?,
-        marks: VersionMarks {
-            mtime_ns: get(row, 3)?,
-            ctime_ns: get(row, 4)?,
-            inode: unsigned(row, 5)?,
-            tag: tag(row, 6)?,
-        },
-        kind: values::record_kind(i64::from(get::<i16>(row, 7)?))?,
+        size: row.unsigned(2)?,
+        marks: version_marks(row, 3)?,
+        kind: values::record_kind(row.number(7)?)?,
         metadata: get::<Option<String>>(row, 8)?.map(Into::into),
     })
 }
@@ -194,7 +170,7 @@ async fn records(tx: &mut Tx<'_>, payload: &TaskPayload, kinds: RecordKinds) -> 
 
 /// The containers that an enumeration task is about.
 pub(super) async fn containers(tx: &mut Tx<'_>, task: TaskId) -> Result<Vec<ObjectKey>> {
-    const PAYLOAD: &str = statement(FILE, "task_payload");
+    const PAYLOAD: &str = statement(queries::TASKS, "task_payload");
     let rows = tx.query(PAYLOAD, params![task.0]).await?;
     let payload = values::payload(get(only(&rows)?, 1)?)?;
     let containers = records(tx, &payload, CONTAINERS).await?;
@@ -204,7 +180,7 @@ pub(super) async fn containers(tx: &mut Tx<'_>, task: TaskId) -> Result<Vec<Obje
 // ── ending ─────────────────────────────────────────────────────────────────────────────────────────
 
 pub(super) fn complete(tx: &mut Tx<'_>, task: TaskId) {
-    const COMPLETE: &str = statement(FILE, "complete_task");
+    const COMPLETE: &str = statement(queries::TASKS, "complete_task");
     tx.run(COMPLETE, params![task.0]);
 }
 
@@ -222,12 +198,12 @@ pub(super) fn complete_call(tx: &Tx<'_>, completions: &[(usize, &Completion)]) -
 }
 
 pub(super) async fn give_back(tx: &mut Tx<'_>, claim: &Claim, how: &GiveBack) -> Result<()> {
-    const RETURN: &str = statement(FILE, "return_task");
-    const RETRY: &str = statement(FILE, "retry_task");
-    const NOTE_WAITING: &str = statement(ENUMERATION, "note_waiting");
-    const WAIT: &str = statement(FILE, "wait_task");
-    const FAIL: &str = statement(FILE, "fail_task");
-    const PAYLOAD: &str = statement(FILE, "task_payload");
+    const RETURN: &str = statement(queries::TASKS, "return_task");
+    const RETRY: &str = statement(queries::TASKS, "retry_task");
+    const NOTE_WAITING: &str = statement(queries::ENUMERATION, "note_waiting");
+    const WAIT: &str = statement(queries::TASKS, "wait_task");
+    const FAIL: &str = statement(queries::TASKS, "fail_task");
+    const PAYLOAD: &str = statement(queries::TASKS, "task_payload");
     let task = fence(tx, claim).await?;
     let id = claim.task.0;
     match how {
@@ -278,7 +254,7 @@ async fn name_failures(
 }
 
 pub(super) async fn are_done(tx: &mut Tx<'_>, claims: &[Claim]) -> Result<Vec<bool>> {
-    const DONE: &str = statement(FILE, "tasks_done_under_claims");
+    const DONE: &str = statement(queries::TASKS, "tasks_done_under_claims");
     let params = params![column(claims, |claim| claim.task.0), column(claims, |claim| claim.claim.0)];
     let [rows] = tx.query_last([Call { sql: DONE, params }]).await?;
     let mut done = vec![false; claims.len()];
@@ -292,12 +268,12 @@ pub(super) async fn are_done(tx: &mut Tx<'_>, claims: &[Claim]) -> Result<Vec<bo
 // ── the reaper ─────────────────────────────────────────────────────────────────────────────────────
 
 pub(super) async fn reap(tx: &mut Tx<'_>, node_group: &str, deadline: Duration) -> Result<ReapReport> {
-    const ABANDONED: &str = statement(FILE, "abandoned_tasks");
-    const ABANDON: &str = statement(FILE, "abandon_tasks");
-    const SPLIT: &str = statement(FILE, "split_task");
+    const ABANDONED: &str = statement(queries::TASKS, "abandoned_tasks");
+    const ABANDON: &str = statement(queries::TASKS, "abandon_tasks");
+    const SPLIT: &str = statement(queries::TASKS, "split_task");
     let params = params![node_group.to_owned(), millis(deadline), REAPED_MAX];
     let abandoned = tx.query(ABANDONED, params).await?;
-    let abandoned = abandoned.iter().map(abandoned_row).collect::<Result<Vec<_>>>()?;
+    let abandoned: Vec<Abandoned> = all_of(&abandoned)?;
     let mut report = ReapReport::default();
     let (mut returned, mut claims, mut waits) = (Vec::new(), Vec::new(), Vec::new());
     for (task, fate) in abandoned.iter().zip(fates(&abandoned)) {
@@ -327,7 +303,7 @@ pub(super) async fn reap(tx: &mut Tx<'_>, node_group: &str, deadline: Duration) 
 
 /// Gives up what is left of a task that ends every worker.
 async fn poison(tx: &mut Tx<'_>, task: &Abandoned) -> Result<()> {
-    const POISON: &str = statement(FILE, "poison_task");
+    const POISON: &str = statement(queries::TASKS, "poison_task");
     let given_up = records(tx, &task.payload, record_kinds(task.task_type)).await?;
     let count = objects_given_up(task.task_type, &given_up);
     tx.run(POISON, params![task.id.0, task.claim.0, count]);
@@ -337,20 +313,4 @@ async fn poison(tx: &mut Tx<'_>, task: &Abandoned) -> Result<()> {
     let detail = task.poisoned_detail();
     let undone = failures(task.task_type, given_up, Reason::Poisoned, &detail);
     name_failures(tx, task.id, task.fenced(), undone, &detail).await
-}
-
-fn abandoned_row(row: &Row) -> Result<Abandoned> {
-    Ok(Abandoned {
-        id: TaskId(get(row, 0)?),
-        job: JobId(get(row, 1)?),
-        datasource: DatasourceId(get(row, 2)?),
-        session: EnumerationSessionId(get(row, 3)?),
-        origin: get::<Option<i64>>(row, 4)?.map(TaskId),
-        task_type: values::task_type(get(row, 5)?)?,
-        priority: get(row, 6)?,
-        payload: values::payload(get(row, 7)?)?,
-        abandonments: get(row, 8)?,
-        claim: ClaimId(get(row, 9)?),
-        worker: get::<Option<Vec<u8>>>(row, 10)?.unwrap_or_default(),
-    })
 }

@@ -7,18 +7,14 @@
 
 use std::collections::HashMap;
 
-use domesday_model::{
-    ByTaskType, DatasourceId, EnumerationSessionId, JobStatus, ObjectKey, Reason, TaskId, UnitId, UnitRecord,
-    UnitStatus,
-};
+use domesday_model::{ByTaskType, JobStatus, ObjectKey, Reason, TaskId, UnitId, UnitRecord, UnitStatus};
 use serde_json::json;
 use tokio_postgres::Row;
 
-use super::jobs::{self, ENUMERATION as FILE};
 use super::pool::Call;
-use super::rows::{column, get, only, text};
+use super::rows::{all_of, column, get, only, text};
 use super::transaction::{Tx, params};
-use super::{Result, origins, results, targets, tasks};
+use super::{Result, jobs, origins, queries, results, targets, tasks};
 use crate::decide::fan_out::{FAN_OUT_UNITS_MAX, Waiting, packed, plan};
 use crate::decide::pages::{LastPage, first_pages, is_next};
 use crate::decide::tasks::FencedTask;
@@ -26,30 +22,11 @@ use crate::decide::units::{Batch, FANNED_ALL, Totals};
 use crate::error::StoreError;
 use crate::queries::statement;
 use crate::types::*;
-use crate::values;
-
-pub(super) const OF_TASK: &str = statement(FILE, "units_of_task");
-pub(super) const LISTED_NAMES: &str = statement(FILE, "listed_names");
-pub(super) const STAGED_HASHES: &str = statement(FILE, "staged_hashes");
 
 /// Records of one statement: the server puts them away while the next ones are on their way.
 const RECORDS_AT_ONCE: usize = 1_024;
 
-const COMMIT_STAGED: &str = statement(FILE, "commit_staged_unit");
-
-/// Columns as in the statement `units_of_task`.
-pub(super) fn unit_state(row: &Row) -> Result<UnitState> {
-    let resume_point: Option<Vec<u8>> = get(row, 5)?;
-    let resume_point = resume_point.map(String::from_utf8).transpose();
-    Ok(UnitState {
-        unit: UnitId(get(row, 0)?),
-        key: ObjectKey(get(row, 1)?),
-        page: get(row, 2)?,
-        status: values::unit_status(get(row, 3)?)?,
-        records: get(row, 4)?,
-        resume_point: resume_point.map_err(|_| values::damaged("resume point"))?,
-    })
-}
+const COMMIT_STAGED: &str = statement(queries::ENUMERATION, "commit_staged_unit");
 
 // ── units listed whole ─────────────────────────────────────────────────────────────────────────────
 
@@ -80,7 +57,7 @@ pub(super) async fn commit_last(tx: &mut Tx<'_>, claim: &Claim, listings: &[Unit
         return Ok(());
     }
     let [open] = tx.query_all([open_units_call(claim.task)]).await?;
-    let open = open.iter().map(|row| Ok(ObjectKey(get(row, 0)?))).collect::<Result<Vec<_>>>()?;
+    let open: Vec<ObjectKey> = all_of(&open)?;
     let own = if task.origin == claim.task { None } else { Some(tasks::containers(tx, claim.task).await?) };
     match open.iter().any(|key| own.as_ref().is_none_or(|own| own.contains(key))) {
         true => Err(StoreError::OpenUnit(claim.task)),
@@ -89,13 +66,13 @@ pub(super) async fn commit_last(tx: &mut Tx<'_>, claim: &Claim, listings: &[Unit
 }
 
 fn open_units_call(task: TaskId) -> Call {
-    const OPEN: &str = statement(FILE, "open_units");
+    const OPEN: &str = statement(queries::ENUMERATION, "open_units");
     Call { sql: OPEN, params: params![task.0] }
 }
 
 /// Inserts the rows of units that are new; answers which those are.
 fn insert_call(task: TaskId, listings: &[UnitListing]) -> Result<Call> {
-    const INSERT: &str = statement(FILE, "insert_units");
+    const INSERT: &str = statement(queries::ENUMERATION, "insert_units");
     struct New<'a> {
         status: UnitStatus,
         failed: Option<(Reason, &'a str)>,
@@ -175,7 +152,7 @@ async fn replace_staging(
     task: FencedTask,
     listings: &[&UnitListing],
 ) -> Result<()> {
-    const FAIL: &str = statement(FILE, "fail_staging_unit");
+    const FAIL: &str = statement(queries::ENUMERATION, "fail_staging_unit");
     if listings.is_empty() {
         return Ok(());
     }
@@ -207,18 +184,18 @@ async fn replace_staging(
 
 /// Locks the staging units of these keys; answers with id, key and next sequence number.
 fn staging_call(task: TaskId, keys: Vec<Vec<u8>>) -> Call {
-    const STAGING: &str = statement(FILE, "staging_units");
+    const STAGING: &str = statement(queries::ENUMERATION, "staging_units");
     Call { sql: STAGING, params: params![task.0, keys] }
 }
 
 /// Asks for the last page of each of these containers.
 fn last_pages_call(task: TaskId, keys: Vec<Vec<u8>>) -> Call {
-    const LAST: &str = statement(FILE, "last_pages");
+    const LAST: &str = statement(queries::ENUMERATION, "last_pages");
     Call { sql: LAST, params: params![task.0, keys] }
 }
 
 fn last_pages(rows: &[Row]) -> Result<HashMap<ObjectKey, LastPage>> {
-    let states = rows.iter().map(unit_state).collect::<Result<Vec<_>>>()?;
+    let states: Vec<UnitState> = all_of(rows)?;
     Ok(states.into_iter().map(|state| (state.key.clone(), LastPage::of(&state))).collect())
 }
 
@@ -243,7 +220,7 @@ pub(super) async fn give_up(
 }
 
 fn add_totals(tx: &mut Tx<'_>, unit: UnitId, totals: &Totals) {
-    const ADD: &str = statement(FILE, "add_unit_totals");
+    const ADD: &str = statement(queries::ENUMERATION, "add_unit_totals");
     let Totals { records, containers, objects, skipped, unchanged, bytes, .. } = *totals;
     tx.run(ADD, params![unit.0, records, containers, objects, skipped, unchanged, bytes]);
 }
@@ -253,8 +230,8 @@ fn add_totals(tx: &mut Tx<'_>, unit: UnitId, totals: &Totals) {
 /// Not by COPY, although that is faster: a server that waits for rows keeps what the transaction has locked, however
 /// long its process is suspended, and no time limit of a session ends that.
 fn insert_records(tx: &mut Tx<'_>, units: &[(UnitId, i64, &[UnitRecord])]) {
-    const RECORDS: &str = statement(FILE, "insert_records");
-    const SKIPS: &str = statement(FILE, "add_unit_skips");
+    const RECORDS: &str = statement(queries::ENUMERATION, "insert_records");
+    const SKIPS: &str = statement(queries::ENUMERATION, "add_unit_skips");
     let rows: Vec<(i64, i64, &UnitRecord)> = units
         .iter()
         .flat_map(|(unit, first, records)| {
@@ -324,7 +301,7 @@ pub(super) async fn stage(tx: &mut Tx<'_>, claim: &Claim, batch: &StageBatch) ->
 }
 
 fn insert_staging_call(task: TaskId, key: &ObjectKey) -> Call {
-    const INSERT: &str = statement(FILE, "insert_units");
+    const INSERT: &str = statement(queries::ENUMERATION, "insert_units");
     let none = || vec![None::<&'static str>];
     let zero = || vec![0_i64];
     let status = vec![UnitStatus::Staging.as_str()];
@@ -349,7 +326,7 @@ fn insert_staging_call(task: TaskId, key: &ObjectKey) -> Call {
 }
 
 pub(super) async fn commit_staged(tx: &mut Tx<'_>, claim: &Claim, unit: UnitId) -> Result<()> {
-    const COMMITTED: &str = statement(FILE, "unit_is_committed");
+    const COMMITTED: &str = statement(queries::ENUMERATION, "unit_is_committed");
     let task = tasks::fence(tx, claim).await?;
     tx.wakes_everyone();
     let calls = [COMMIT_STAGED, COMMITTED].map(|sql| Call { sql, params: params![unit.0, task.origin.0] });
@@ -361,13 +338,13 @@ pub(super) async fn commit_staged(tx: &mut Tx<'_>, claim: &Claim, unit: UnitId) 
 }
 
 pub(super) fn clear(tx: &mut Tx<'_>, task: FencedTask, unit: UnitId) {
-    const CLEAR: &str = statement(FILE, "clear_unit");
+    const CLEAR: &str = statement(queries::ENUMERATION, "clear_unit");
     tx.run(CLEAR, params![unit.0, task.origin.0]);
 }
 
 pub(super) fn fail_open(tx: &mut Tx<'_>, origin: TaskId, error: &str) {
-    const STAGING: &str = statement(FILE, "fail_open_units_of_task");
-    const PAGES: &str = statement(FILE, "fail_open_pages_of_task");
+    const STAGING: &str = statement(queries::ENUMERATION, "fail_open_units_of_task");
+    const PAGES: &str = statement(queries::ENUMERATION, "fail_open_pages_of_task");
     for sql in [STAGING, PAGES] {
         tx.run(sql, params![origin.0, text(error)]);
     }
@@ -375,9 +352,9 @@ pub(super) fn fail_open(tx: &mut Tx<'_>, origin: TaskId, error: &str) {
 
 /// One row of `enumeration_batches` per commit; the session's checkpoint is that of its last.
 pub(super) fn record_batch(tx: &mut Tx<'_>, id: TaskId, task: FencedTask, batch: Batch) {
-    const PROGRESS: &str = statement(tasks::FILE, "note_progress");
-    const BATCH: &str = statement(FILE, "insert_batch");
-    const TOUCH: &str = statement(FILE, "touch_session");
+    const PROGRESS: &str = statement(queries::TASKS, "note_progress");
+    const BATCH: &str = statement(queries::ENUMERATION, "insert_batch");
+    const TOUCH: &str = statement(queries::ENUMERATION, "touch_session");
     let Batch { status, items, checkpoint, error } = batch;
     tx.run(PROGRESS, params![id.0]);
     let error = error.as_deref().map(text);
@@ -390,9 +367,9 @@ pub(super) fn record_batch(tx: &mut Tx<'_>, id: TaskId, task: FencedTask, batch:
 // ── fan-out ────────────────────────────────────────────────────────────────────────────────────────
 
 pub(super) async fn fan_out(tx: &mut Tx<'_>, lease: &JobLease, policy: FanOutPolicy) -> Result<FanOutReport> {
-    const PENDING: &str = statement(tasks::FILE, "pending_counts");
-    const UNITS: &str = statement(FILE, "units_to_fan_out");
-    const MARK: &str = statement(FILE, "mark_fanned_out");
+    const PENDING: &str = statement(queries::TASKS, "pending_counts");
+    const UNITS: &str = statement(queries::ENUMERATION, "units_to_fan_out");
+    const MARK: &str = statement(queries::ENUMERATION, "mark_fanned_out");
     let types: Vec<&str> = packed().map(|(task_type, _)| task_type.as_str()).collect();
     let calls = [
         jobs::fence_call(lease),
@@ -409,7 +386,7 @@ pub(super) async fn fan_out(tx: &mut Tx<'_>, lease: &JobLease, policy: FanOutPol
     for ((task_type, _), row) in packed().zip(pending.iter()) {
         ready[task_type] = get(row, 0)?;
     }
-    let waiting = waiting.iter().map(waiting_unit).collect::<Result<Vec<_>>>()?;
+    let waiting: Vec<Waiting> = all_of(&waiting)?;
     let mut plan = plan(lease.job, &waiting, policy, &ready);
     if !plan.covered.is_empty() {
         tasks::insert(tx, &plan.tasks)?;
@@ -418,18 +395,4 @@ pub(super) async fn fan_out(tx: &mut Tx<'_>, lease: &JobLease, policy: FanOutPol
     }
     origins::fan_out(tx, lease.job, &untraced, &mut plan.report)?;
     Ok(plan.report)
-}
-
-/// Columns as in the statement `units_to_fan_out`.
-fn waiting_unit(row: &Row) -> Result<Waiting> {
-    Ok(Waiting {
-        unit: UnitId(get(row, 0)?),
-        session: EnumerationSessionId(get(row, 1)?),
-        records: get(row, 2)?,
-        containers: get(row, 3)?,
-        objects: get(row, 4)?,
-        bytes: get(row, 5)?,
-        fanned_out: get(row, 6)?,
-        datasource: DatasourceId(get(row, 7)?),
-    })
 }

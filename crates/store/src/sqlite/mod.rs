@@ -6,39 +6,32 @@
 //! Crash argument: `synchronous=NORMAL` means that power loss may roll the book back to a slightly
 //! earlier *consistent* state, and that work is redone. A killed process loses nothing that was answered.
 
-/// The statements of a subject: those that both backends share, and SQLite's own.
-macro_rules! queries_of {
-    ($subject:literal) => {
-        concat!(
-            include_str!(concat!("../queries/", $subject, ".sql")),
-            include_str!(concat!("queries/", $subject, ".sql"))
-        )
-    };
-}
-
+mod administering;
 mod base;
 mod book;
-mod datasources;
+mod composing;
 mod error;
 mod flusher;
 mod jobs;
 mod kept;
-mod operations;
+mod leasing;
+mod orchestrating;
 mod origins;
 mod prune;
+mod queries;
 mod readers;
 mod records;
-mod reports;
+mod reporting;
 mod results;
 mod retry;
-mod sessions;
+mod rows;
+mod shared;
 mod spent;
-mod tables;
 mod targets;
 mod tasks;
 mod templates;
 mod units;
-mod verbs;
+mod working;
 mod writer;
 
 #[cfg(test)]
@@ -117,7 +110,7 @@ impl SqliteStore {
         let path = folder.join(BOOK_FILE);
         let mut connection = book::connect(&path, &options.clock, book::Access::Write)?;
         book::upgrade(&mut connection)?;
-        jobs::expire_earlier_processes(&connection)?;
+        leasing::expire_earlier_processes(&connection)?;
         let (changed, changes) = tokio::sync::watch::channel(0);
         #[cfg(feature = "conformance")]
         let fence = if options.fence { tasks::FENCE } else { tasks::NO_FENCE };

@@ -6,31 +6,25 @@
 use domesday_model::{DatasourceId, EnumerationSessionId, JobId, ObjectKey, Origin, TaskType};
 use rusqlite::{Connection, params};
 
-use super::{Result, tasks};
+use super::rows::Statements;
+use super::{Result, queries, tasks};
 use crate::decide::tasks::{FencedTask, NewTask};
 use crate::queries::statement;
 use crate::types::*;
 
-pub(super) const FILE: &str = queries_of!("origins");
-
 /// Puts objects on the list, unless their origin is known.
 pub(super) fn ask(c: &Connection, task: FencedTask, untraced: &[ObjectKey]) -> Result<()> {
-    const INSERT: &str = statement(FILE, "insert_untraced");
+    const INSERT: &str = statement(queries::ORIGINS, "insert_untraced");
     for key in untraced {
-        c.prepare_cached(INSERT)?.execute(params![task.session.0, task.datasource.0, key.0])?;
+        c.change(INSERT, params![task.session.0, task.datasource.0, key.0])?;
     }
     Ok(())
 }
 
 /// Makes a task for each session of which only this is left.
 pub(super) fn fan_out(c: &Connection, job: JobId, report: &mut FanOutReport) -> Result<()> {
-    const SESSIONS: &str = statement(FILE, "sessions_to_trace");
-    let sessions: Vec<(i64, i64)> = {
-        let mut statement = c.prepare_cached(SESSIONS)?;
-        let of_job = params![job.0, TaskType::Tracing.as_str()];
-        let rows = statement.query_map(of_job, |row| Ok((row.get(0)?, row.get(1)?)))?;
-        rows.collect::<rusqlite::Result<_>>()?
-    };
+    const SESSIONS: &str = statement(queries::ORIGINS, "sessions_to_trace");
+    let sessions: Vec<(i64, i64)> = c.all(SESSIONS, params![job.0, TaskType::Tracing.as_str()])?;
     for &(session, datasource) in &sessions {
         let task = NewTask::tracing(job, DatasourceId(datasource), EnumerationSessionId(session));
         tasks::insert(c, &task)?;
@@ -40,18 +34,16 @@ pub(super) fn fan_out(c: &Connection, job: JobId, report: &mut FanOutReport) -> 
 }
 
 pub(super) fn untraced(c: &Connection, task: FencedTask, max: u32) -> Result<Vec<ObjectKey>> {
-    const UNTRACED: &str = statement(FILE, "untraced");
-    let mut statement = c.prepare_cached(UNTRACED)?;
-    let rows = statement.query_map(params![task.session.0, max], |row| Ok(ObjectKey(row.get(0)?)))?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
+    const UNTRACED: &str = statement(queries::ORIGINS, "untraced");
+    c.all(UNTRACED, params![task.session.0, max])
 }
 
 pub(super) fn save(c: &Connection, task: FencedTask, origins: &[(ObjectKey, Option<Origin>)]) -> Result<()> {
-    const PUT: &str = statement(FILE, "put_origin");
-    const DELETE: &str = statement(FILE, "delete_untraced");
+    const PUT: &str = statement(queries::ORIGINS, "put_origin");
+    const DELETE: &str = statement(queries::ORIGINS, "delete_untraced");
     for (key, origin) in origins {
         if let Some(origin) = origin {
-            c.prepare_cached(PUT)?.execute(params![
+            let parameters = params![
                 task.datasource.0,
                 key.0,
                 origin.path.as_ref().map(|path| &path.0),
@@ -59,28 +51,16 @@ pub(super) fn save(c: &Connection, task: FencedTask, origins: &[(ObjectKey, Opti
                 origin.author,
                 origin.time_ms,
                 origin.is_abandoned,
-            ])?;
+            ];
+            c.change(PUT, parameters)?;
         }
-        c.prepare_cached(DELETE)?.execute(params![task.session.0, key.0])?;
+        c.change(DELETE, params![task.session.0, key.0])?;
     }
     Ok(())
 }
 
 /// Nobody will look them up.
 pub(super) fn give_up(c: &Connection, session: EnumerationSessionId) -> Result<()> {
-    const GIVE_UP: &str = statement(FILE, "give_up_untraced");
-    c.prepare_cached(GIVE_UP)?.execute([session.0])?;
-    Ok(())
-}
-
-/// Five columns from this one on: path, commit_id, author, time_ms, is_abandoned.
-pub(super) fn origin_from(row: &rusqlite::Row<'_>, first: usize) -> Result<Option<Origin>> {
-    let Some(commit) = row.get(first + 1)? else { return Ok(None) };
-    Ok(Some(Origin {
-        path: row.get::<_, Option<Vec<u8>>>(first)?.map(ObjectKey),
-        commit,
-        author: row.get(first + 2)?,
-        time_ms: row.get(first + 3)?,
-        is_abandoned: row.get(first + 4)?,
-    }))
+    const GIVE_UP: &str = statement(queries::ORIGINS, "give_up_untraced");
+    c.change(GIVE_UP, [session.0]).map(drop)
 }

@@ -7,15 +7,14 @@
 
 use std::time::Duration;
 
-use rusqlite::{Connection, OptionalExtension, ToSql, params};
+use rusqlite::{Connection, ToSql, params};
 
-use super::{Result, templates};
+use super::rows::Statements;
+use super::{Result, queries, templates};
 use crate::decide::jobs::PRUNED_JOBS_MAX;
 use crate::queries::statement;
 use crate::types::*;
 use crate::values::{millis, to_json};
-
-pub(super) const FILE: &str = queries_of!("prune");
 
 /// Rows that a step may still remove.
 struct Budget<'c> {
@@ -28,7 +27,7 @@ impl Budget<'_> {
     /// Removes what `sql` finds, as far as the budget goes; whether that was all of it.
     fn delete(&mut self, sql: &'static str, of: &dyn ToSql) -> Result<bool> {
         if self.left > 0 {
-            self.left -= self.c.prepare_cached(sql)?.execute(params![of, self.left])? as i64;
+            self.left -= self.c.change(sql, params![of, self.left])?.cast_signed();
         }
         Ok(self.left > 0)
     }
@@ -39,20 +38,19 @@ impl Budget<'_> {
 }
 
 pub(super) fn prune(c: &Connection, older_than: Duration, max: u32) -> Result<PruneReport> {
-    const PRUNED: &str = statement(FILE, "pruned_master");
+    const PRUNED: &str = statement(queries::PRUNE, "pruned_master");
     const OLD: [&str; 4] = [
-        statement(FILE, "prune_old_events"),
-        statement(FILE, "prune_firings"),
-        statement(FILE, "prune_workers"),
-        statement(FILE, "prune_orchestrators"),
+        statement(queries::PRUNE, "prune_old_events"),
+        statement(queries::PRUNE, "prune_firings"),
+        statement(queries::PRUNE, "prune_workers"),
+        statement(queries::PRUNE, "prune_orchestrators"),
     ];
     let cutoff = templates::now(c)?.saturating_sub(millis(older_than));
     let max = i64::from(max.max(1));
     let mut budget = Budget { c, left: max, max };
     let mut jobs = 0;
     for _ in 0..PRUNED_JOBS_MAX {
-        let hidden = c.prepare_cached(PRUNED)?.query_row([], |row| row.get(0)).optional()?;
-        let master: Option<[u8; 16]> = match hidden {
+        let master = match c.one(PRUNED, [])? {
             Some(master) => Some(master),
             None => take_up(c, cutoff)?,
         };
@@ -74,60 +72,58 @@ pub(super) fn prune(c: &Connection, older_than: Duration, max: u32) -> Result<Pr
 
 /// Hides the next master job that may go, under the id that it has from now on.
 fn take_up(c: &Connection, cutoff: i64) -> Result<Option<[u8; 16]>> {
-    const NEXT: &str = statement(FILE, "prunable_master");
-    const INSERT: &str = statement(FILE, "insert_pruned_master");
-    const MOVE: &str = statement(FILE, "move_jobs");
-    const DELETE: &str = statement(FILE, "delete_master");
-    let old: Option<[u8; 16]> = c.prepare_cached(NEXT)?.query_row([cutoff], |row| row.get(0)).optional()?;
-    let Some(old) = old else { return Ok(None) };
-    let new: [u8; 16] = c.prepare_cached(INSERT)?.query_row([old], |row| row.get(0))?;
-    c.prepare_cached(MOVE)?.execute([old, new])?;
-    c.prepare_cached(DELETE)?.execute([old])?;
+    const NEXT: &str = statement(queries::PRUNE, "prunable_master");
+    const INSERT: &str = statement(queries::PRUNE, "insert_pruned_master");
+    const MOVE: &str = statement(queries::PRUNE, "move_jobs");
+    const DELETE: &str = statement(queries::PRUNE, "delete_master");
+    let Some(old) = c.one::<[u8; 16]>(NEXT, [cutoff])? else { return Ok(None) };
+    let new: [u8; 16] = c.only(INSERT, [old])?;
+    c.change(MOVE, [old, new])?;
+    c.change(DELETE, [old])?;
     Ok(Some(new))
 }
 
 /// Removes a hidden master job; whether all of it is gone.
 fn prune_master(budget: &mut Budget<'_>, master: [u8; 16]) -> Result<bool> {
-    const JOBS: &str = statement(FILE, "pruned_jobs");
-    const JOB: &str = statement(FILE, "prune_job");
-    const DELETE: &str = statement(FILE, "delete_master");
+    const JOBS: &str = statement(queries::PRUNE, "pruned_jobs");
+    const JOB: &str = statement(queries::PRUNE, "prune_job");
+    const DELETE: &str = statement(queries::PRUNE, "delete_master");
     let c = budget.c;
-    let jobs: Vec<i64> = {
-        let mut statement = c.prepare_cached(JOBS)?;
-        let rows = statement.query_map(params![master, budget.left], |row| row.get(0))?;
-        rows.collect::<rusqlite::Result<_>>()?
-    };
-    for job in jobs {
+    for job in c.all(JOBS, params![master, budget.left])? {
         if !prune_job(budget, job)? {
             return Ok(false);
         }
-        budget.left -= c.prepare_cached(JOB)?.execute([job])? as i64;
+        budget.left -= c.change(JOB, [job])?.cast_signed();
     }
     // A job may have taken the last of it.
     if budget.left == 0 {
         return Ok(false);
     }
-    budget.left -= c.prepare_cached(DELETE)?.execute([master])? as i64;
+    budget.left -= c.change(DELETE, [master])?.cast_signed();
     Ok(true)
 }
 
 /// Removes all that a job has; whether nothing is left of it.
 fn prune_job(budget: &mut Budget<'_>, job: i64) -> Result<bool> {
-    const OCCURRENCES: &str = statement(FILE, "prune_occurrences");
-    const OBJECTS: &str = statement(FILE, "prune_object_scans");
-    const TABLES: &str = statement(FILE, "prune_table_observations");
-    const UNITS: &str = statement(FILE, "units_to_prune");
-    const OF_UNITS: [&str; 3] =
-        [statement(FILE, "prune_records"), statement(FILE, "prune_skips"), statement(FILE, "prune_units")];
-    const SESSIONS: [&str; 5] = [
-        statement(FILE, "prune_links"),
-        statement(FILE, "prune_untraced"),
-        statement(FILE, "prune_batches"),
-        statement(FILE, "prune_checkpoints"),
-        statement(FILE, "prune_sessions"),
+    const OCCURRENCES: &str = statement(queries::PRUNE, "prune_occurrences");
+    const OBJECTS: &str = statement(queries::PRUNE, "prune_object_scans");
+    const TABLES: &str = statement(queries::PRUNE, "prune_table_observations");
+    const UNITS: &str = statement(queries::PRUNE, "units_to_prune");
+    const OF_UNITS: [&str; 3] = [
+        statement(queries::PRUNE, "prune_records"),
+        statement(queries::PRUNE, "prune_skips"),
+        statement(queries::PRUNE, "prune_units"),
     ];
-    const TASKS: &str = statement(FILE, "tasks_to_prune");
-    const OF_TASKS: [&str; 2] = [statement(FILE, "prune_staged_results"), statement(FILE, "prune_tasks")];
+    const SESSIONS: [&str; 5] = [
+        statement(queries::PRUNE, "prune_links"),
+        statement(queries::PRUNE, "prune_untraced"),
+        statement(queries::PRUNE, "prune_batches"),
+        statement(queries::PRUNE, "prune_checkpoints"),
+        statement(queries::PRUNE, "prune_sessions"),
+    ];
+    const TASKS: &str = statement(queries::PRUNE, "tasks_to_prune");
+    const OF_TASKS: [&str; 2] =
+        [statement(queries::PRUNE, "prune_staged_results"), statement(queries::PRUNE, "prune_tasks")];
     for sql in [OCCURRENCES, OBJECTS, TABLES] {
         if !budget.delete(sql, &job)? {
             return Ok(false);
@@ -151,12 +147,7 @@ fn prune_parents(
     parents: &'static str,
     steps: &[&'static str],
 ) -> Result<bool> {
-    let ids: Vec<i64> = {
-        let mut statement = budget.c.prepare_cached(parents)?;
-        let rows = statement.query_map([job, budget.left], |row| row.get(0))?;
-        rows.collect::<rusqlite::Result<_>>()?
-    };
-    let ids = to_json(&ids)?;
+    let ids = to_json(&budget.c.all::<i64>(parents, [job, budget.left])?)?;
     for sql in steps {
         if !budget.delete(sql, &ids)? {
             return Ok(false);

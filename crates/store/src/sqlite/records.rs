@@ -6,8 +6,7 @@ use std::sync::LazyLock;
 use domesday_model::{ObjectKey, Reason, UnitId, UnitRecord};
 use rusqlite::{CachedStatement, Connection, params};
 
-use super::Result;
-use super::jobs::ENUMERATION as FILE;
+use super::{Result, queries};
 use crate::queries::statement;
 
 /// Rows that go in with one statement: beyond that little is saved.
@@ -15,7 +14,7 @@ const ROWS_TOGETHER: usize = 16;
 
 /// `insert_plain_record` for as many rows as go in together.
 static PLAIN: LazyLock<String> = LazyLock::new(|| {
-    const ONE: &str = statement(FILE, "insert_plain_record");
+    const ONE: &str = statement(queries::ENUMERATION, "insert_plain_record");
     let one = ONE.trim_end().trim_end_matches(';');
     let (_, row) = one.split_once("VALUES ").expect("it inserts values");
     format!("{one}{}", format!(", {row}").repeat(ROWS_TOGETHER - 1))
@@ -93,7 +92,7 @@ struct Insert<'c>(CachedStatement<'c>);
 
 impl Insert<'_> {
     fn new(c: &Connection) -> Result<Insert<'_>> {
-        const RECORD: &str = statement(FILE, "insert_record");
+        const RECORD: &str = statement(queries::ENUMERATION, "insert_record");
         Ok(Insert(c.prepare_cached(RECORD)?))
     }
 

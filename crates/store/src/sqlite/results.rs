@@ -3,20 +3,17 @@
 
 use std::collections::BTreeMap;
 
-use domesday_model::{
-    DatasourceId, FindingId, Fingerprint, JobId, ObjectKey, ObjectReport, Position, Score, Span, TaskId,
-};
+use domesday_model::{JobId, ObjectKey, ObjectReport, TaskId};
 use rusqlite::{Connection, params};
 
-use super::{Fence, Result, origins, tasks};
+use super::rows::Statements;
+use super::{Fence, Result, origins, queries, tasks};
 use crate::decide::tasks::{FencedTask, first_of_claims};
 use crate::error::StoreError;
 use crate::queries::statement;
 use crate::types::*;
-use crate::values::staged::{Staged, StagedFinding, StagedObject, StagedTable, decoding_steps, staged};
-use crate::values::{damaged, from_json, location, to_json};
-
-pub(super) const FILE: &str = queries_of!("results");
+use crate::values::staged::{Staged, StagedFinding, StagedObject, StagedTable, staged};
+use crate::values::{from_json, to_json};
 
 impl Staged {
     fn insert(&self, c: &Connection, task: FencedTask, id: TaskId, sequence: i64) -> Result<()> {
@@ -35,10 +32,10 @@ fn insert_finding(
     sequence: i64,
     staged: &StagedFinding,
 ) -> Result<()> {
-    const FINDING: &str = statement(FILE, "upsert_finding");
-    const OCCURRENCE: &str = statement(FILE, "insert_occurrence");
+    const FINDING: &str = statement(queries::RESULTS, "upsert_finding");
+    const OCCURRENCE: &str = statement(queries::RESULTS, "insert_occurrence");
     let finding = staged.id(task.datasource);
-    c.prepare_cached(FINDING)?.execute(params![
+    let parameters = params![
         finding.0,
         task.datasource.0,
         staged.key.0,
@@ -48,8 +45,9 @@ fn insert_finding(
         staged.category.as_str(),
         staged.score.0,
         staged.preview,
-    ])?;
-    c.prepare_cached(OCCURRENCE)?.execute(params![
+    ];
+    c.change(FINDING, parameters)?;
+    let parameters = params![
         task.job.0,
         id.0,
         sequence,
@@ -63,8 +61,8 @@ fn insert_finding(
         staged.decoding,
         staged.version,
         staged.row,
-    ])?;
-    Ok(())
+    ];
+    c.change(OCCURRENCE, parameters).map(drop)
 }
 
 fn insert_staged_object(
@@ -74,8 +72,8 @@ fn insert_staged_object(
     sequence: i64,
     object: &StagedObject,
 ) -> Result<()> {
-    const OBJECT: &str = statement(FILE, "insert_object_scan");
-    c.prepare_cached(OBJECT)?.execute(params![
+    const OBJECT: &str = statement(queries::RESULTS, "insert_object_scan");
+    let parameters = params![
         task.job.0,
         id.0,
         sequence,
@@ -85,8 +83,8 @@ fn insert_staged_object(
         object.reason,
         object.detail,
         object.overflow.cast_signed(),
-    ])?;
-    Ok(())
+    ];
+    c.change(OBJECT, parameters).map(drop)
 }
 
 fn insert_table(
@@ -96,8 +94,8 @@ fn insert_table(
     sequence: i64,
     table: &StagedTable,
 ) -> Result<()> {
-    const TABLE: &str = statement(FILE, "insert_table_observation");
-    c.prepare_cached(TABLE)?.execute(params![
+    const TABLE: &str = statement(queries::RESULTS, "insert_table_observation");
+    let parameters = params![
         task.job.0,
         id.0,
         sequence,
@@ -109,19 +107,19 @@ fn insert_table(
         table.rows.cast_signed(),
         table.is_sample,
         table.sketches,
-    ])?;
-    Ok(())
+    ];
+    c.change(TABLE, parameters).map(drop)
 }
 
 pub(super) fn stage(c: &Connection, claim: &Claim, first_sequence: u64, batch: &ResultBatch) -> Result<()> {
-    const STAGE: &str = statement(FILE, "stage_result");
+    const STAGE: &str = statement(queries::RESULTS, "stage_result");
     for (sequence, result) in (first_sequence..).zip(staged(batch)) {
         let key = (claim.task.0, claim.claim.0, sequence.cast_signed());
         let attachment = match &result {
             Staged::Table(table) => Some(&table.sketches),
             Staged::Finding(_) | Staged::Object(_) => None,
         };
-        c.prepare_cached(STAGE)?.execute(params![key.0, key.1, key.2, to_json(&result)?, attachment])?;
+        c.change(STAGE, params![key.0, key.1, key.2, to_json(&result)?, attachment])?;
     }
     Ok(())
 }
@@ -143,13 +141,12 @@ pub(super) fn complete(c: &Connection, fence: Fence, completions: &[Completion])
 
 /// Refuses before it writes.
 fn complete_one(c: &Connection, fence: Fence, completion: &Completion) -> Result<()> {
-    const COUNT: &str = statement(FILE, "count_staged_results");
-    const STAGED: &str = statement(FILE, "staged_results");
+    const COUNT: &str = statement(queries::RESULTS, "count_staged_results");
+    const STAGED: &str = statement(queries::RESULTS, "staged_results");
     let Completion { claim, first_sequence, batch, totals, untraced } = completion;
     let task = fence.check(c, claim)?;
     let key = params![claim.task.0, claim.claim.0];
-    let (expected, found): (i64, i64) =
-        (c.prepare_cached(COUNT)?.query_row(key, |row| row.get(0))?, first_sequence.cast_signed());
+    let (expected, found): (i64, i64) = (c.only(COUNT, key)?, first_sequence.cast_signed());
     // A staged batch that never arrived must not become findings that nobody misses.
     if expected != found {
         return Err(StoreError::Gap { task: claim.task, expected, found });
@@ -194,7 +191,7 @@ impl Found {
 
     /// Gives each a row, unless it has one: when all that the task says of objects is there.
     fn insert(&self, c: &Connection, task: FencedTask, id: TaskId) -> Result<()> {
-        const FOUND: &str = statement(FILE, "insert_found_object");
+        const FOUND: &str = statement(queries::RESULTS, "insert_found_object");
         let mut insert = c.prepare_cached(FOUND)?;
         for (key, sequence) in &self.0 {
             insert.execute(params![task.job.0, id.0, sequence, key.0])?;
@@ -205,17 +202,8 @@ impl Found {
 
 /// Staged rows of a task that no claim will complete, whoever staged them.
 pub(super) fn clear_staged(c: &Connection, task: TaskId) -> Result<()> {
-    const CLEAR: &str = statement(FILE, "clear_staged_results");
-    c.prepare_cached(CLEAR)?.execute([task.0])?;
-    Ok(())
-}
-
-pub(super) fn sweep(c: &Connection, max: u32) -> Result<u64> {
-    const STAGED: &str = statement(FILE, "sweep_staged_results");
-    const UNITS: &str = statement(super::jobs::ENUMERATION, "sweep_failed_units");
-    let staged = c.prepare_cached(STAGED)?.execute([max])?;
-    let records = c.prepare_cached(UNITS)?.execute([max])?;
-    Ok((staged + records) as u64)
+    const CLEAR: &str = statement(queries::RESULTS, "clear_staged_results");
+    c.change(CLEAR, [task.0]).map(drop)
 }
 
 /// An object row that no worker wrote.
@@ -233,61 +221,6 @@ pub(super) fn insert_object(
 
 /// Writes an event in the transaction that makes it true.
 pub(super) fn event(c: &Connection, job: JobId, kind: &str, payload: serde_json::Value) -> Result<()> {
-    const INSERT: &str = statement(FILE, "insert_event");
-    c.prepare_cached(INSERT)?.execute(params![job.0, kind, payload.to_string()])?;
-    Ok(())
-}
-
-pub(super) fn events(c: &Connection, consumer: &str, max: u32) -> Result<Vec<Event>> {
-    const NEXT: &str = statement(FILE, "next_events");
-    let mut statement = c.prepare_cached(NEXT)?;
-    let mut rows = statement.query(params![consumer, max])?;
-    let mut events = Vec::new();
-    while let Some(row) = rows.next()? {
-        let payload: String = row.get(3)?;
-        events.push(Event {
-            id: row.get(0)?,
-            job: JobId(row.get(1)?),
-            kind: row.get(2)?,
-            payload: from_json(&payload, "event payload")?,
-        });
-    }
-    Ok(events)
-}
-
-pub(super) fn acknowledge(c: &Connection, consumer: &str, position: i64) -> Result<()> {
-    const ADD: &str = statement(FILE, "add_consumer");
-    const SET: &str = statement(FILE, "acknowledge");
-    const PRUNE: &str = statement(FILE, "prune_events");
-    c.prepare_cached(ADD)?.execute([consumer])?;
-    c.prepare_cached(SET)?.execute(params![consumer, position])?;
-    c.prepare_cached(PRUNE)?.execute([])?;
-    Ok(())
-}
-
-/// Columns as in the statement `occurrences`.
-pub(super) fn occurrence(row: &rusqlite::Row<'_>) -> Result<Occurrence> {
-    let nested: Vec<u8> = row.get(3)?;
-    let category: String = row.get(5)?;
-    let decoding: String = row.get(14)?;
-    Ok(Occurrence {
-        finding: FindingId(row.get(0)?),
-        datasource: DatasourceId(row.get(1)?),
-        location: location(row.get(2)?, &nested)?,
-        rule: row.get(4)?,
-        category: category.parse().map_err(|_| damaged("category"))?,
-        score: Score(row.get(6)?),
-        reasons: row.get(7)?,
-        fingerprint: Fingerprint(row.get(8)?),
-        preview: row.get(9)?,
-        span: Span { start: unsigned(row, 10)?, end: unsigned(row, 11)? },
-        position: Position { line: unsigned(row, 12)?, column: unsigned(row, 13)? },
-        decoding: decoding_steps(&decoding),
-        row: row.get::<_, Option<String>>(15)?.map(Into::into),
-        origin: origins::origin_from(row, 16)?,
-    })
-}
-
-fn unsigned(row: &rusqlite::Row<'_>, column: usize) -> Result<u64> {
-    Ok(row.get::<_, i64>(column)?.cast_unsigned())
+    const INSERT: &str = statement(queries::RESULTS, "insert_event");
+    c.change(INSERT, params![job.0, kind, payload.to_string()]).map(drop)
 }

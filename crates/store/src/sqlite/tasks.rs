@@ -2,15 +2,12 @@
 
 use std::time::Duration;
 
-use domesday_model::{
-    ClaimId, DatasourceId, EnumerationSessionId, JobId, ListedObject, ObjectKey, ProcessId, Reason,
-    RecordKind, TaskId, TaskPayload, TaskType, VersionMarks,
-};
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use domesday_model::{ListedObject, ObjectKey, ProcessId, Reason, RecordKind, TaskId, TaskPayload, TaskType};
+use rusqlite::{Connection, params};
 use serde_json::json;
 
-use super::jobs::ENUMERATION;
-use super::{Fence, Result, origins, results, units};
+use super::rows::Statements;
+use super::{Fence, Result, origins, queries, results, units};
 use crate::decide::tasks::{
     Abandoned, CONTAINERS, Claimed, Failures, Fate, FencedTask, NewTask, RecordKinds, failures, fates,
     objects_given_up, record_kinds,
@@ -18,38 +15,27 @@ use crate::decide::tasks::{
 use crate::decide::units::Batch;
 use crate::error::StoreError;
 use crate::queries::statement;
+use crate::rows::{Columns, base, version_marks};
 use crate::types::*;
-use crate::values::{self, from_json, millis, to_json};
+use crate::values::{self, millis, to_json};
 
-pub(super) const FILE: &str = queries_of!("tasks");
-
-pub(super) const FENCE: Fence = Fence(statement(FILE, "fence"));
+pub(super) const FENCE: Fence = Fence(statement(queries::TASKS, "fence"));
 #[cfg(feature = "conformance")]
-pub(super) const NO_FENCE: Fence = Fence(statement(FILE, "no_fence"));
+pub(super) const NO_FENCE: Fence = Fence(statement(queries::TASKS, "no_fence"));
 
 impl Fence {
     /// Locks the task under this claim, or refuses. Every write of results calls this first, in its
     /// own transaction; SQLite's one writer makes the check and the write one step.
     pub fn check(self, c: &Connection, claim: &Claim) -> Result<FencedTask> {
-        c.prepare_cached(self.0)?
-            .query_row(params![claim.task.0, claim.claim.0], |row| {
-                Ok(FencedTask {
-                    job: JobId(row.get(0)?),
-                    session: EnumerationSessionId(row.get(1)?),
-                    datasource: DatasourceId(row.get(2)?),
-                    origin: TaskId(row.get(3)?),
-                })
-            })
-            .optional()?
-            .ok_or(StoreError::LostClaim(claim.task))
+        c.one(self.0, [claim.task.0, claim.claim.0])?.ok_or(StoreError::LostClaim(claim.task))
     }
 }
 
 /// Inserts a task with its `TaskCreated` event. Called by the fan-out, by the start of a session and by
 /// the split of a task, and by nothing else.
 pub(super) fn insert(c: &Connection, task: &NewTask) -> Result<TaskId> {
-    const INSERT: &str = statement(FILE, "insert_task");
-    c.prepare_cached(INSERT)?.execute(params![
+    const INSERT: &str = statement(queries::TASKS, "insert_task");
+    let parameters = params![
         task.job.0,
         task.datasource.0,
         task.session.0,
@@ -58,7 +44,8 @@ pub(super) fn insert(c: &Connection, task: &NewTask) -> Result<TaskId> {
         task.priority,
         to_json(&task.payload)?,
         task.abandonments,
-    ])?;
+    ];
+    c.change(INSERT, parameters)?;
     let id = TaskId(c.last_insert_rowid());
     results::event(c, task.job, "TaskCreated", json!({ "task": id, "type": task.task_type.as_str() }))?;
     Ok(id)
@@ -73,12 +60,8 @@ pub(super) fn claim(
     task_type: TaskType,
     max: u32,
 ) -> Result<Vec<WorkPacket>> {
-    const JOBS: &str = statement(FILE, "running_jobs");
-    let jobs: Vec<i64> = {
-        let mut statement = c.prepare_cached(JOBS)?;
-        let rows = statement.query_map(params![node_group, worker.0], |row| row.get(0))?;
-        rows.collect::<rusqlite::Result<_>>()?
-    };
+    const JOBS: &str = statement(queries::TASKS, "running_jobs");
+    let jobs: Vec<i64> = c.all(JOBS, params![node_group, worker.0])?;
     let mut packets = Vec::new();
     // Round-robin: one task of each job in turn, so that a large job does not starve a small one.
     while packets.len() < max as usize {
@@ -102,63 +85,20 @@ pub(super) fn claim(
 }
 
 fn next_task(c: &Connection, worker: ProcessId, job: i64, task_type: TaskType) -> Result<Option<i64>> {
-    const NEXT: &str = statement(FILE, "next_task");
-    let parameters = params![job, task_type.as_str(), worker.0];
-    Ok(c.prepare_cached(NEXT)?.query_row(parameters, |row| row.get(0)).optional()?)
+    const NEXT: &str = statement(queries::TASKS, "next_task");
+    c.one(NEXT, params![job, task_type.as_str(), worker.0])
 }
 
 fn claim_one(c: &Connection, worker: ProcessId, task: i64) -> Result<Option<WorkPacket>> {
-    const CLAIM: &str = statement(FILE, "claim_task");
-    const CONTEXT: &str = statement(FILE, "packet_context");
-    let claimed =
-        c.prepare_cached(CLAIM)?.query_row(params![task, worker.0], |row| Ok(claimed_row(row))).optional()?;
-    let Some(mut claimed) = claimed.transpose()? else { return Ok(None) };
-    let parameters = params![claimed.datasource.0, claimed.job.0, claimed.session.0];
-    let (name, configuration): (String, String) =
-        c.prepare_cached(CONTEXT)?.query_row(parameters, |row| {
-            claimed.base = base(row, 2)?;
-            Ok((row.get(0)?, row.get(1)?))
-        })?;
-    claimed.packet(&name, &values::configuration(&configuration)?).map(Some)
-}
-
-fn claimed_row(row: &Row<'_>) -> Result<Claimed> {
-    let task_type: String = row.get(4)?;
-    let payload: String = row.get(5)?;
-    Ok(Claimed {
-        claim: Claim { task: TaskId(row.get(0)?), claim: ClaimId(row.get(1)?) },
-        job: JobId(row.get(2)?),
-        session: EnumerationSessionId(row.get(3)?),
-        task_type: values::task_type(&task_type)?,
-        payload: values::payload(&payload)?,
-        failures: row.get(6)?,
-        datasource: DatasourceId(row.get(7)?),
-        base: None,
-    })
-}
-
-/// Columns: id, job_id, started_at; all empty where there is none.
-fn base(row: &Row<'_>, first: usize) -> rusqlite::Result<Option<Base>> {
-    let session: Option<i64> = row.get(first)?;
-    let base = |session| {
-        Ok(Base {
-            session: EnumerationSessionId(session),
-            job: JobId(row.get(first + 1)?),
-            started_at_ms: row.get(first + 2)?,
-        })
-    };
-    session.map(base).transpose()
-}
-
-/// Columns: id, name, kind, configuration.
-pub(super) fn datasource_row(row: &Row<'_>) -> Result<Datasource> {
-    let configuration: String = row.get(3)?;
-    Ok(Datasource {
-        id: DatasourceId(row.get(0)?),
-        name: row.get(1)?,
-        kind: row.get(2)?,
-        configuration: from_json(&configuration, "data source configuration")?,
-    })
+    const CLAIM: &str = statement(queries::TASKS, "claim_task");
+    const CONTEXT: &str = statement(queries::TASKS, "packet_context");
+    let Some(mut claimed) = c.one::<Claimed>(CLAIM, params![task, worker.0])? else { return Ok(None) };
+    let context = [claimed.datasource.0, claimed.job.0, claimed.session.0];
+    let packet = c.row(CONTEXT, context, |row| {
+        claimed.base = base(row, 2)?;
+        claimed.packet(&row.value::<String>(0)?, &row.parsed(1, values::configuration)?)
+    })?;
+    packet.map(Some).ok_or_else(|| values::damaged("context of a task"))
 }
 
 /// The records of these kinds that a payload's ranges cover.
@@ -167,7 +107,7 @@ pub(super) fn records(
     payload: &TaskPayload,
     kinds: RecordKinds,
 ) -> Result<Vec<ListedObject>> {
-    const RECORDS: &str = statement(FILE, "packet_records");
+    const RECORDS: &str = statement(queries::TASKS, "packet_records");
     let ranges = match payload {
         TaskPayload::PathsToScan(paths) => {
             return Ok(paths.iter().cloned().map(ListedObject::by_key).collect());
@@ -191,12 +131,7 @@ pub(super) fn records(
             objects.push(ListedObject {
                 key: container.join(name),
                 size: row.get::<_, i64>(2)?.cast_unsigned(),
-                marks: VersionMarks {
-                    mtime_ns: row.get(3)?,
-                    ctime_ns: row.get(4)?,
-                    inode: row.get::<_, i64>(5)?.cast_unsigned(),
-                    tag: row.get(6)?,
-                },
+                marks: version_marks(row, 3)?,
                 kind: values::record_kind(row.get(7)?)?,
                 metadata: row.get::<_, Option<String>>(8)?.map(Into::into),
             });
@@ -215,29 +150,22 @@ pub(super) fn containers(c: &Connection, task: TaskId) -> Result<Vec<ObjectKey>>
 // ── ending ─────────────────────────────────────────────────────────────────────────────────────────
 
 pub(super) fn complete(c: &Connection, task: TaskId, totals: TaskTotals) -> Result<()> {
-    const COMPLETE: &str = statement(FILE, "complete_task");
-    c.prepare_cached(COMPLETE)?.execute(params![
-        task.0,
-        totals.objects.cast_signed(),
-        totals.nested.cast_signed(),
-        totals.bytes.cast_signed()
-    ])?;
-    Ok(())
+    const COMPLETE: &str = statement(queries::TASKS, "complete_task");
+    let TaskTotals { objects, nested, bytes } = totals;
+    c.change(COMPLETE, [task.0, objects.cast_signed(), nested.cast_signed(), bytes.cast_signed()]).map(drop)
 }
 
 pub(super) fn give_back(c: &Connection, claim: &Claim, task: FencedTask, how: &GiveBack) -> Result<()> {
-    const RETURN: &str = statement(FILE, "return_task");
-    const RETRY: &str = statement(FILE, "retry_task");
-    const WAIT: &str = statement(FILE, "wait_task");
-    const FAIL: &str = statement(FILE, "fail_task");
+    const RETURN: &str = statement(queries::TASKS, "return_task");
+    const RETRY: &str = statement(queries::TASKS, "retry_task");
+    const WAIT: &str = statement(queries::TASKS, "wait_task");
+    const FAIL: &str = statement(queries::TASKS, "fail_task");
     match how {
-        GiveBack::Returned => c.prepare_cached(RETURN)?.execute([claim.task.0])?,
-        GiveBack::Retry { error, after } => {
-            c.prepare_cached(RETRY)?.execute(params![claim.task.0, error, millis(*after)])?
-        }
+        GiveBack::Returned => c.change(RETURN, [claim.task.0])?,
+        GiveBack::Retry { error, after } => c.change(RETRY, params![claim.task.0, error, millis(*after)])?,
         GiveBack::Wait { after, why } => {
             wait(c, task, *after, why)?;
-            c.prepare_cached(WAIT)?.execute(params![claim.task.0, millis(*after)])?
+            c.change(WAIT, [claim.task.0, millis(*after)])?
         }
         GiveBack::Failed { error } => {
             let (task_type, payload) = payload(c, claim.task)?;
@@ -247,7 +175,7 @@ pub(super) fn give_back(c: &Connection, claim: &Claim, task: FencedTask, how: &G
             if task.origin == claim.task {
                 units::fail_open(c, task.origin, error)?;
             }
-            c.prepare_cached(FAIL)?.execute(params![claim.task.0, error])?
+            c.change(FAIL, params![claim.task.0, error])?
         }
     };
     results::clear_staged(c, claim.task)
@@ -255,17 +183,15 @@ pub(super) fn give_back(c: &Connection, claim: &Claim, task: FencedTask, how: &G
 
 /// The session waits until the source may be asked again: its silence is no stall.
 fn wait(c: &Connection, task: FencedTask, after: Duration, why: &str) -> Result<()> {
-    const NOTE: &str = statement(ENUMERATION, "note_waiting");
-    let until: i64 =
-        c.prepare_cached(NOTE)?.query_row(params![task.session.0, millis(after)], |row| row.get(0))?;
+    const NOTE: &str = statement(queries::ENUMERATION, "note_waiting");
+    let until: i64 = c.only(NOTE, [task.session.0, millis(after)])?;
     let payload = json!({ "session": task.session, "until_ms": until, "why": why });
     results::event(c, task.job, "SessionWaiting", payload)
 }
 
 fn payload(c: &Connection, task: TaskId) -> Result<(TaskType, TaskPayload)> {
-    const PAYLOAD: &str = statement(FILE, "task_payload");
-    let (task_type, payload): (String, String) =
-        c.prepare_cached(PAYLOAD)?.query_row([task.0], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    const PAYLOAD: &str = statement(queries::TASKS, "task_payload");
+    let (task_type, payload): (String, String) = c.only(PAYLOAD, [task.0])?;
     Ok((values::task_type(&task_type)?, values::payload(&payload)?))
 }
 
@@ -295,22 +221,12 @@ fn name_failures(
     }
 }
 
-pub(super) fn is_done(c: &Connection, claim: &Claim) -> Result<bool> {
-    const DONE: &str = statement(FILE, "task_done_under_claim");
-    Ok(c.prepare_cached(DONE)?.query_row(params![claim.task.0, claim.claim.0], |row| row.get(0))?)
-}
-
 // ── the reaper ─────────────────────────────────────────────────────────────────────────────────────
 
 pub(super) fn reap(c: &Connection, node_group: &str, deadline: Duration) -> Result<ReapReport> {
-    const ABANDONED: &str = statement(FILE, "abandoned_tasks");
-    const ABANDON: &str = statement(FILE, "abandon_task");
-    let abandoned: Vec<Abandoned> = {
-        let mut statement = c.prepare_cached(ABANDONED)?;
-        let rows =
-            statement.query_map(params![node_group, millis(deadline)], |row| Ok(abandoned_row(row)))?;
-        rows.map(|row| row?).collect::<Result<_>>()?
-    };
+    const ABANDONED: &str = statement(queries::TASKS, "abandoned_tasks");
+    const ABANDON: &str = statement(queries::TASKS, "abandon_task");
+    let abandoned: Vec<Abandoned> = c.all(ABANDONED, params![node_group, millis(deadline)])?;
     let mut report = ReapReport::default();
     for (task, fate) in abandoned.iter().zip(fates(&abandoned)) {
         match fate {
@@ -323,7 +239,7 @@ pub(super) fn reap(c: &Connection, node_group: &str, deadline: Duration) -> Resu
                 report.poisoned += 1;
             }
             Fate::Returned { wait_ms } => {
-                c.prepare_cached(ABANDON)?.execute(params![task.id.0, task.claim.0, wait_ms])?;
+                c.change(ABANDON, [task.id.0, task.claim.0, wait_ms])?;
                 report.returned += 1;
             }
         }
@@ -332,8 +248,8 @@ pub(super) fn reap(c: &Connection, node_group: &str, deadline: Duration) -> Resu
 }
 
 fn split(c: &Connection, task: &Abandoned, halves: &[NewTask]) -> Result<()> {
-    const SPLIT: &str = statement(FILE, "split_task");
-    if c.prepare_cached(SPLIT)?.execute(params![task.id.0, task.claim.0])? == 0 {
+    const SPLIT: &str = statement(queries::TASKS, "split_task");
+    if c.change(SPLIT, [task.id.0, task.claim.0])? == 0 {
         return Ok(());
     }
     halves.iter().try_for_each(|half| insert(c, half).map(|_| ()))
@@ -342,10 +258,10 @@ fn split(c: &Connection, task: &Abandoned, halves: &[NewTask]) -> Result<()> {
 /// Gives up what is left of a task that ends every worker: its one object or container becomes a named
 /// failure, and the task is done.
 fn poison(c: &Connection, task: &Abandoned) -> Result<()> {
-    const POISON: &str = statement(FILE, "poison_task");
+    const POISON: &str = statement(queries::TASKS, "poison_task");
     let given_up = records(c, &task.payload, record_kinds(task.task_type))?;
     let count = objects_given_up(task.task_type, &given_up);
-    if c.prepare_cached(POISON)?.execute(params![task.id.0, task.claim.0, count])? == 0 {
+    if c.change(POISON, [task.id.0, task.claim.0, count])? == 0 {
         return Ok(());
     }
     if task.payload == TaskPayload::UntracedObjects {
@@ -353,22 +269,4 @@ fn poison(c: &Connection, task: &Abandoned) -> Result<()> {
     }
     let detail = task.poisoned_detail();
     name_failures(c, task.fenced(), task.id, task.task_type, given_up, Reason::Poisoned, &detail)
-}
-
-fn abandoned_row(row: &Row<'_>) -> Result<Abandoned> {
-    let task_type: String = row.get(5)?;
-    let payload: String = row.get(7)?;
-    Ok(Abandoned {
-        id: TaskId(row.get(0)?),
-        job: JobId(row.get(1)?),
-        datasource: DatasourceId(row.get(2)?),
-        session: EnumerationSessionId(row.get(3)?),
-        origin: row.get::<_, Option<i64>>(4)?.map(TaskId),
-        task_type: values::task_type(&task_type)?,
-        priority: row.get(6)?,
-        payload: values::payload(&payload)?,
-        abandonments: row.get(8)?,
-        claim: ClaimId(row.get(9)?),
-        worker: row.get::<_, Option<Vec<u8>>>(10)?.unwrap_or_default(),
-    })
 }

@@ -51,14 +51,14 @@ LIMIT $5;
 
 -- Those that live, or ended within this time.
 -- name: fleet_workers
-SELECT id, node_group, host, version, slots, labels, fingerprint_key, running, objects, bytes, findings,
+SELECT id, node_group, host, version, slots, array_to_json(labels)::text, fingerprint_key, running, objects, bytes, findings,
        objects_per_second, bytes_per_second, started_at, lease_expiry - now_ms(), 0::bigint
 FROM worker_sessions
 WHERE lease_expiry > now_ms() - $1
 ORDER BY node_group COLLATE "C", started_at, id;
 
 -- name: fleet_orchestrators
-SELECT o.id, o.node_group, o.host, o.version, o.slots, o.labels, o.fingerprint_key, o.running, o.objects, o.bytes,
+SELECT o.id, o.node_group, o.host, o.version, o.slots, array_to_json(o.labels)::text, o.fingerprint_key, o.running, o.objects, o.bytes,
        o.findings, o.objects_per_second, o.bytes_per_second, o.started_at, o.lease_expiry - now_ms(),
        (SELECT count(*) FROM jobs j WHERE j.orchestrator_id = o.id AND j.orchestrator_lease_expiry > now_ms())
 FROM orchestrators o

@@ -1,23 +1,8 @@
 //! SQL is reviewed as SQL, in files: each statement prepares, and each is used.
 
+use super::queries::ALL;
 use super::*;
 use crate::queries::statements;
-
-const FILES: [&str; 13] = [
-    base::FILE,
-    jobs::FILE,
-    jobs::ENUMERATION,
-    tasks::FILE,
-    results::FILE,
-    datasources::FILE,
-    templates::FILE,
-    operations::FILE,
-    prune::FILE,
-    targets::FILE,
-    sessions::FILE,
-    origins::FILE,
-    tables::FILE,
-];
 
 #[tokio::test]
 async fn every_statement_prepares() {
@@ -25,7 +10,7 @@ async fn every_statement_prepares() {
     drop(database.open().await);
     let session = database.session().await;
     let mut refused = Vec::new();
-    for (name, sql) in FILES.into_iter().flat_map(statements) {
+    for (name, sql) in ALL.into_iter().flat_map(statements) {
         // There is nothing to fetch from before the cursor is declared.
         if let Err(error) = session.prepare(sql).await
             && name != "fetch_occurrences"
@@ -40,30 +25,33 @@ async fn every_statement_prepares() {
 /// limit of a session ends that.
 #[test]
 fn no_statement_waits_for_rows() {
-    let waits = FILES.into_iter().flat_map(statements).filter(|(_, sql)| sql.contains("FROM STDIN"));
+    let waits = ALL.into_iter().flat_map(statements).filter(|(_, sql)| sql.contains("FROM STDIN"));
     assert_eq!(waits.map(|(name, _)| name).collect::<Vec<_>>(), Vec::<&str>::new());
 }
 
 #[test]
 fn every_statement_is_used() {
-    const SOURCES: [&str; 15] = [
+    const SOURCES: [&str; 18] = [
+        include_str!("../administering.rs"),
         include_str!("../base.rs"),
-        include_str!("../datasources.rs"),
+        include_str!("../composing.rs"),
         include_str!("../jobs.rs"),
-        include_str!("../operations.rs"),
+        include_str!("../leasing.rs"),
+        include_str!("../occurrences.rs"),
+        include_str!("../orchestrating.rs"),
+        include_str!("../origins.rs"),
         include_str!("../prune.rs"),
-        include_str!("../reports.rs"),
+        include_str!("../reporting.rs"),
         include_str!("../results.rs"),
         include_str!("../retry.rs"),
+        include_str!("../shared.rs"),
+        include_str!("../targets.rs"),
         include_str!("../tasks.rs"),
         include_str!("../templates.rs"),
         include_str!("../units.rs"),
-        include_str!("../targets.rs"),
-        include_str!("../sessions.rs"),
-        include_str!("../origins.rs"),
-        include_str!("../tables.rs"),
+        include_str!("../working.rs"),
     ];
-    check_names(&FILES, &SOURCES);
+    check_names(&ALL, &SOURCES);
 }
 
 /// A book with a long past: many jobs, and most of what they did is done.
@@ -174,7 +162,7 @@ async fn check_plans(fill: &str) {
         ("number_events", "1", &["events_without_position"]),
         ("stall_sessions", "'', 1", &["jobs_open", "enumeration_batches_by_session"]),
     ] {
-        let (_, sql) = FILES.into_iter().flat_map(statements).find(|(known, _)| *known == name).unwrap();
+        let (_, sql) = ALL.into_iter().flat_map(statements).find(|(known, _)| *known == name).unwrap();
         session.batch_execute(&format!("PREPARE {name} AS {sql}")).await.unwrap();
         let rows = session.simple_query(&format!("EXPLAIN EXECUTE {name} ({parameters})")).await.unwrap();
         let lines = rows.iter().filter_map(|row| match row {
@@ -222,7 +210,7 @@ async fn a_claim_does_not_look_at_a_backlog_it_may_not_take_from() {
     let session = database.session().await;
     session.batch_execute(LABELLED_BACKLOG).await.unwrap();
     session.batch_execute("SET plan_cache_mode = force_generic_plan").await.unwrap();
-    let (_, sql) = statements(tasks::FILE).into_iter().find(|(name, _)| *name == "claim_tasks").unwrap();
+    let (_, sql) = statements(queries::TASKS).into_iter().find(|(name, _)| *name == "claim_tasks").unwrap();
     session.batch_execute(&format!("PREPARE claim AS {sql}")).await.unwrap();
     // Without the label, with it, and with another key.
     for (worker, may) in [("\\x01", false), ("\\x02", true), ("\\x03", false)] {

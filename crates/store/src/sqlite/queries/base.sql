@@ -36,8 +36,8 @@ WHERE o.job_id = ?1 AND o.object_key = ?2 AND t.session_id = ?3
 ORDER BY o.task_id, o.sequence;
 
 -- name: prior_findings
-SELECT f.id, f.object_key, f.nested_path, f.rule_id, f.category, o.score, o.reasons, f.fingerprint, f.preview,
-       o.span_start, o.span_end, o.line, o.column, o.decoding, o.content_version, o.row_key
+SELECT o.task_id, f.id, f.object_key, f.nested_path, f.rule_id, f.category, o.score, o.reasons, f.fingerprint,
+       f.preview, o.span_start, o.span_end, o.line, o.column, o.decoding, o.content_version, o.row_key
 FROM finding_occurrences o
 JOIN findings f ON f.id = o.finding_id
 WHERE o.job_id = ?1 AND o.task_id = ?2

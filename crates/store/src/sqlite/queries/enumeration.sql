@@ -33,7 +33,7 @@ WHERE id = ?1;
 
 -- A session ends when none of its enumeration is open: no task, no staging unit, no container to fan out.
 -- name: ended_sessions
-SELECT s.id, s.datasource_id, s.status,
+SELECT s.id, s.status,
        EXISTS (SELECT 1 FROM task_units u WHERE u.job_id = s.job_id AND u.session_id = s.id AND u.status = 'COMMITTED'),
        EXISTS (SELECT 1 FROM task_units u WHERE u.job_id = s.job_id AND u.session_id = s.id AND u.status = 'FAILED')
            OR EXISTS (
@@ -88,14 +88,14 @@ WHERE status = 'IN_PROGRESS'
 
 -- Of each container its last page.
 -- name: units_of_task
-SELECT u.id, u.key, u.page, u.status, u.records, u.resume_point
+SELECT u.id, u.key, u.page, u.status, u.records, CAST(u.resume_point AS blob)
 FROM task_units u
 WHERE u.task_id = (SELECT coalesce(origin_id, id) FROM tasks WHERE id = ?1)
   AND NOT EXISTS (SELECT 1 FROM task_units n WHERE n.task_id = u.task_id AND n.key = u.key AND n.page = u.page + 1)
 ORDER BY u.key;
 
 -- name: last_page
-SELECT id, key, page, status, records, resume_point
+SELECT id, key, page, status, records, CAST(resume_point AS blob)
 FROM task_units
 WHERE task_id = ?1 AND key = ?2
 ORDER BY page DESC

@@ -1,26 +1,8 @@
 //! SQL is reviewed as SQL, in files: each statement prepares, and each is used.
 
-use super::super::{
-    base, datasources, jobs, operations, origins, prune, results, sessions, tables, targets, tasks, templates,
-};
+use super::super::queries::ALL;
 use super::*;
 use crate::queries::statements;
-
-const FILES: [&str; 13] = [
-    base::FILE,
-    jobs::FILE,
-    jobs::ENUMERATION,
-    tasks::FILE,
-    results::FILE,
-    datasources::FILE,
-    templates::FILE,
-    operations::FILE,
-    prune::FILE,
-    targets::FILE,
-    sessions::FILE,
-    origins::FILE,
-    tables::FILE,
-];
 
 #[tokio::test]
 async fn every_statement_prepares() {
@@ -28,7 +10,7 @@ async fn every_statement_prepares() {
     let store = open(folder.path());
     let refused = store
         .write("test", |c| {
-            let all = FILES.into_iter().flat_map(statements);
+            let all = ALL.into_iter().flat_map(statements);
             let refused =
                 |(name, sql): (&str, &str)| c.prepare(sql).err().map(|error| format!("{name}: {error}"));
             Ok(all.filter_map(refused).collect::<Vec<_>>())
@@ -40,25 +22,27 @@ async fn every_statement_prepares() {
 
 #[test]
 fn every_statement_is_used() {
-    const SOURCES: [&str; 16] = [
+    const SOURCES: [&str; 18] = [
+        include_str!("../administering.rs"),
         include_str!("../base.rs"),
-        include_str!("../datasources.rs"),
+        include_str!("../composing.rs"),
         include_str!("../jobs.rs"),
-        include_str!("../operations.rs"),
+        include_str!("../leasing.rs"),
+        include_str!("../orchestrating.rs"),
+        include_str!("../origins.rs"),
         include_str!("../prune.rs"),
         include_str!("../records.rs"),
-        include_str!("../reports.rs"),
+        include_str!("../reporting.rs"),
         include_str!("../results.rs"),
         include_str!("../retry.rs"),
+        include_str!("../shared.rs"),
+        include_str!("../targets.rs"),
         include_str!("../tasks.rs"),
         include_str!("../templates.rs"),
         include_str!("../units.rs"),
-        include_str!("../targets.rs"),
-        include_str!("../sessions.rs"),
-        include_str!("../origins.rs"),
-        include_str!("../tables.rs"),
+        include_str!("../working.rs"),
     ];
-    check_names(&FILES, &SOURCES);
+    check_names(&ALL, &SOURCES);
 }
 
 /// What a plan may walk through from end to end: jobs, processes, sources, templates and firings, which are
@@ -107,7 +91,7 @@ async fn no_statement_walks_through_what_grows_with_the_scan() {
     let plans = store
         .write("test", |c| {
             let mut plans = Vec::new();
-            for (name, sql) in FILES.into_iter().flat_map(statements) {
+            for (name, sql) in ALL.into_iter().flat_map(statements) {
                 let mut explain = c.prepare(&format!("EXPLAIN QUERY PLAN {sql}"))?;
                 let count = explain.parameter_count();
                 let none = rusqlite::params_from_iter(std::iter::repeat_n(rusqlite::types::Null, count));

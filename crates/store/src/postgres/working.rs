@@ -1,16 +1,30 @@
-//! What a worker asks for, each verb handed to the module that knows its statements.
+//! [`WorkerStore`]: claiming tasks, listing units, staging and completing results.
 
 use std::ops::{Range, RangeInclusive};
 
 use async_trait::async_trait;
 use domesday_model::{JobId, ListedObject, ObjectKey, Origin, ProcessId, TaskType, UnitId};
 
-use crate::decide::tasks::{CONTAINERS, OBJECTS};
-use crate::postgres::rows::{get, wide};
-use crate::postgres::transaction::{params, transact};
-use crate::postgres::{PostgresStore, Result, base, jobs, origins, results, tasks, units};
+use super::rows::get;
+use super::tasks::Covered;
+use super::transaction::{params, transact};
+use super::{PostgresStore, Result, base, origins, queries, results, tasks, units};
+use crate::decide::tasks::{CONTAINERS, OBJECTS, RecordKinds};
+use crate::queries::statement;
 use crate::roles::WorkerStore;
 use crate::types::*;
+
+impl PostgresStore {
+    async fn packet_records(&self, packet: &WorkPacket, kinds: RecordKinds) -> Result<Vec<ListedObject>> {
+        match tasks::covered(&packet.payload, kinds) {
+            Covered::Objects(objects) => Ok(objects),
+            Covered::Records(params) => {
+                let rows = self.read(tasks::PACKET_RECORDS, params).await?;
+                rows.iter().map(tasks::packet_object).collect()
+            }
+        }
+    }
+}
 
 #[async_trait]
 impl WorkerStore for PostgresStore {
@@ -50,14 +64,13 @@ impl WorkerStore for PostgresStore {
     }
 
     async fn task_units(&self, claim: &Claim) -> Result<Vec<UnitState>> {
-        let rows = self.read(units::OF_TASK, params![claim.task.0]).await?;
-        rows.iter().map(units::unit_state).collect()
+        const UNITS: &str = statement(queries::ENUMERATION, "units_of_task");
+        self.all(UNITS, params![claim.task.0]).await
     }
 
     async fn staged_hashes(&self, unit: UnitId, first_bytes: RangeInclusive<u8>) -> Result<Vec<[u8; 16]>> {
-        let range = params![unit.0, vec![*first_bytes.start()], vec![*first_bytes.end()]];
-        let rows = self.read(units::STAGED_HASHES, range).await?;
-        rows.iter().map(|row| wide(row, 0)).collect()
+        const HASHES: &str = statement(queries::ENUMERATION, "staged_hashes");
+        self.all(HASHES, params![unit.0, vec![*first_bytes.start()], vec![*first_bytes.end()]]).await
     }
 
     async fn listed_names(
@@ -66,9 +79,8 @@ impl WorkerStore for PostgresStore {
         container: &ObjectKey,
         pages: Range<i64>,
     ) -> Result<Vec<Vec<u8>>> {
-        let of_pages = params![claim.task.0, container.0.clone(), pages.start, pages.end];
-        let rows = self.read(units::LISTED_NAMES, of_pages).await?;
-        rows.iter().map(|row| get(row, 0)).collect()
+        const NAMES: &str = statement(queries::ENUMERATION, "listed_names");
+        self.all(NAMES, params![claim.task.0, container.0.clone(), pages.start, pages.end]).await
     }
 
     async fn commit_units(&self, claim: &Claim, listings: Vec<UnitListing>) -> Result<()> {
@@ -128,8 +140,9 @@ impl WorkerStore for PostgresStore {
     }
 
     async fn stopping_jobs(&self, of: Vec<JobId>) -> Result<Vec<JobId>> {
+        const STOPPING: &str = statement(queries::JOBS, "stopping_jobs");
         let of: Vec<i64> = of.into_iter().map(|job| job.0).collect();
-        let rows = self.read(jobs::STOPPING, params![of]).await?;
+        let rows = self.read(STOPPING, params![of]).await?;
         rows.iter().map(|row| get(row, 0).map(JobId)).collect()
     }
 

@@ -1,15 +1,17 @@
-//! What a worker asks for, each verb handed to the module that knows its statements.
+//! [`WorkerStore`]: claiming tasks, listing units, staging and completing results.
 
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use domesday_model::{JobId, ListedObject, ObjectKey, Origin, ProcessId, TaskType, UnitId};
-use rusqlite::Connection;
+use rusqlite::{Connection, params};
 
+use super::rows::Statements;
+use super::{Result, SqliteStore, base, origins, queries, results, tasks, units};
 use crate::decide::tasks::{CONTAINERS, OBJECTS};
+use crate::queries::statement;
 use crate::roles::WorkerStore;
-use crate::sqlite::{Result, SqliteStore, base, jobs, origins, results, tasks, units};
 use crate::types::*;
 
 #[async_trait]
@@ -53,13 +55,15 @@ impl WorkerStore for SqliteStore {
     }
 
     async fn task_units(&self, claim: &Claim) -> Result<Vec<UnitState>> {
-        let claim = *claim;
-        self.read(move |c| units::of_task(c, &claim)).await
+        const UNITS: &str = statement(queries::ENUMERATION, "units_of_task");
+        let task = claim.task.0;
+        self.read(move |c| c.all(UNITS, [task])).await
     }
 
     async fn staged_hashes(&self, unit: UnitId, first_bytes: RangeInclusive<u8>) -> Result<Vec<[u8; 16]>> {
-        let range = (*first_bytes.start(), *first_bytes.end());
-        self.read(move |c| units::staged_hashes(c, unit, range)).await
+        const HASHES: &str = statement(queries::ENUMERATION, "staged_hashes");
+        let (from, to) = ([*first_bytes.start()], [*first_bytes.end()]);
+        self.read(move |c| c.all(HASHES, params![unit.0, from, to])).await
     }
 
     async fn listed_names(
@@ -68,8 +72,9 @@ impl WorkerStore for SqliteStore {
         container: &ObjectKey,
         pages: Range<i64>,
     ) -> Result<Vec<Vec<u8>>> {
-        let (claim, container) = (*claim, container.clone());
-        self.read(move |c| units::listed_names(c, &claim, &container, &pages)).await
+        const NAMES: &str = statement(queries::ENUMERATION, "listed_names");
+        let (task, container) = (claim.task.0, container.0.clone());
+        self.read(move |c| c.all(NAMES, params![task, container, pages.start, pages.end])).await
     }
 
     async fn commit_units(&self, claim: &Claim, listings: Vec<UnitListing>) -> Result<()> {
@@ -159,12 +164,27 @@ impl WorkerStore for SqliteStore {
     }
 
     async fn stopping_jobs(&self, of: Vec<JobId>) -> Result<Vec<JobId>> {
-        self.read(move |c| jobs::stopping(c, of)).await
+        const IS: &str = statement(queries::JOBS, "job_is_stopping");
+        // A worker holds tasks of few jobs at once: each is looked up by its key.
+        self.read(move |c| {
+            let mut stopping = Vec::new();
+            for job in of {
+                if c.only(IS, [job.0])? {
+                    stopping.push(job);
+                }
+            }
+            Ok(stopping)
+        })
+        .await
     }
 
     async fn are_done(&self, claims: &[Claim]) -> Result<Vec<bool>> {
+        const DONE: &str = statement(queries::TASKS, "task_done_under_claim");
         let claims = claims.to_vec();
         // Through the writer: a commit still under way is waited for.
-        self.write("are_done", move |c| claims.iter().map(|claim| tasks::is_done(c, claim)).collect()).await
+        self.write("are_done", move |c| {
+            claims.iter().map(|claim| c.only(DONE, [claim.task.0, claim.claim.0])).collect()
+        })
+        .await
     }
 }

@@ -1,13 +1,18 @@
-//! What an orchestrator asks for, each verb handed to the module that knows its statements.
+//! [`OrchestratorStore`]: jobs and their sessions, fan-out, reaping, schedules, events.
 
 use std::time::Duration;
 
 use async_trait::async_trait;
 use domesday_model::{CheckpointId, EnumerationSessionId, JobStatus, ProcessId};
+use rusqlite::params;
 
+use super::rows::Statements;
+use super::{Result, SqliteStore, jobs, queries, tasks, templates, units};
+use crate::decide::sessions::check_own_checkpoint;
+use crate::queries::statement;
 use crate::roles::OrchestratorStore;
-use crate::sqlite::{Result, SqliteStore, jobs, results, sessions, tasks, templates, units};
 use crate::types::*;
+use crate::values::millis;
 
 #[async_trait]
 impl OrchestratorStore for SqliteStore {
@@ -22,7 +27,8 @@ impl OrchestratorStore for SqliteStore {
     }
 
     async fn renew_jobs(&self, orchestrator: ProcessId, lease: Duration) -> Result<Vec<OwnedJob>> {
-        self.write("renew_jobs", move |c| jobs::renew_jobs(c, orchestrator, lease)).await
+        const RENEW: &str = statement(queries::JOBS, "renew_jobs");
+        self.write("renew_jobs", move |c| c.all(RENEW, params![orchestrator.0, millis(lease)])).await
     }
 
     async fn execute_commands(&self, lease: &JobLease) -> Result<Option<OwnedJob>> {
@@ -66,12 +72,15 @@ impl OrchestratorStore for SqliteStore {
     }
 
     async fn reap_sessions(&self, node_group: &str, threshold: Duration) -> Result<u64> {
+        const STALL: &str = statement(queries::ENUMERATION, "stall_sessions");
         let group = node_group.to_owned();
-        self.write("reap_sessions", move |c| jobs::reap_sessions(c, &group, threshold)).await
+        self.write("reap_sessions", move |c| c.change(STALL, params![group, millis(threshold)])).await
     }
 
     async fn sweep(&self, max: u32) -> Result<u64> {
-        self.write("sweep", move |c| results::sweep(c, max)).await
+        const STAGED: &str = statement(queries::RESULTS, "sweep_staged_results");
+        const UNITS: &str = statement(queries::ENUMERATION, "sweep_failed_units");
+        self.write("sweep", move |c| Ok(c.change(STAGED, [max])? + c.change(UNITS, [max])?)).await
     }
 
     async fn fire(&self, firing: Firing) -> Result<bool> {
@@ -79,22 +88,35 @@ impl OrchestratorStore for SqliteStore {
     }
 
     async fn events(&self, consumer: &str, max: u32) -> Result<Vec<Event>> {
+        const NEXT: &str = statement(queries::RESULTS, "next_events");
         let consumer = consumer.to_owned();
-        self.read(move |c| results::events(c, &consumer, max)).await
+        self.read(move |c| c.all(NEXT, params![consumer, max])).await
     }
 
     async fn acknowledge(&self, consumer: &str, position: i64) -> Result<()> {
+        const ADD: &str = statement(queries::RESULTS, "add_consumer");
+        const SET: &str = statement(queries::RESULTS, "acknowledge");
+        const PRUNE: &str = statement(queries::RESULTS, "prune_events");
         let consumer = consumer.to_owned();
-        self.write("acknowledge", move |c| results::acknowledge(c, &consumer, position)).await
+        self.write("acknowledge", move |c| {
+            c.change(ADD, [&consumer])?;
+            c.change(SET, params![consumer, position])?;
+            c.change(PRUNE, []).map(drop)
+        })
+        .await
     }
 
     async fn save_checkpoint(&self, target: &str, data: &serde_json::Value) -> Result<CheckpointId> {
-        let (target, data) = (target.to_owned(), data.clone());
-        self.write("save_checkpoint", move |c| sessions::save_checkpoint(c, &target, &data)).await
+        const SAVE: &str = statement(queries::SESSIONS, "save_checkpoint");
+        check_own_checkpoint(target)?;
+        let (target, data) = (target.to_owned(), data.to_string());
+        self.write("save_checkpoint", move |c| c.only(SAVE, [target, data]).map(CheckpointId)).await
     }
 
     async fn delete_checkpoint(&self, target: &str) -> Result<bool> {
+        const DELETE: &str = statement(queries::SESSIONS, "delete_checkpoint");
+        check_own_checkpoint(target)?;
         let target = target.to_owned();
-        self.write("delete_checkpoint", move |c| sessions::delete_checkpoint(c, &target)).await
+        self.write("delete_checkpoint", move |c| Ok(c.change(DELETE, [target])? == 1)).await
     }
 }
