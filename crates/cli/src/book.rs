@@ -4,22 +4,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use domesday_store::Store;
 use domesday_store::postgres::{self, PostgresStore};
 use domesday_store::sqlite::{self, SqliteStore};
+use domesday_store::{AdminStore, ComposerStore, ReportStore, Store};
 
 use crate::args::StateArgs;
 use crate::{say, state};
 
 /// Where the environment names the book of a fleet.
 const STORE_VARIABLE: &str = "DOMESDAY_STORE";
-
-/// What a command does with the book.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Access {
-    Read,
-    Write,
-}
 
 /// Where a book is.
 #[derive(PartialEq, Eq)]
@@ -30,17 +23,34 @@ pub enum Place {
     Embedded(PathBuf),
 }
 
-/// The book that the arguments or the environment name.
-pub async fn open(args: &StateArgs, access: Access) -> Result<Arc<dyn Store>> {
-    Ok(match (place(args)?, access) {
-        (Place::Fleet(url), _) => {
-            Arc::new(PostgresStore::connect(&url, postgres::Options::default().without_migrating()).await?)
-        }
-        (Place::Embedded(folder), Access::Read) => Arc::new(SqliteStore::open_for_reading(&folder)?),
-        (Place::Embedded(folder), Access::Write) => {
-            Arc::new(SqliteStore::open(&folder, sqlite::Options::default())?)
-        }
+/// The book that the arguments or the environment name, for a command that shows something. The embedded one is opened
+/// for reading, at any time, whoever writes.
+pub async fn read(args: &StateArgs) -> Result<Arc<dyn ReportStore>> {
+    Ok(match place(args)? {
+        Place::Fleet(url) => Arc::new(connect(&url).await?),
+        Place::Embedded(folder) => Arc::new(SqliteStore::open_for_reading(&folder)?),
     })
+}
+
+/// The same for a command that starts or directs jobs.
+pub async fn compose(args: &StateArgs) -> Result<Arc<dyn ComposerStore>> {
+    Ok(write(args).await?)
+}
+
+/// The same for a command that sets the book up, or cleans it.
+pub async fn administer(args: &StateArgs) -> Result<Arc<dyn AdminStore>> {
+    Ok(write(args).await?)
+}
+
+async fn write(args: &StateArgs) -> Result<Arc<dyn Store>> {
+    Ok(match place(args)? {
+        Place::Fleet(url) => Arc::new(connect(&url).await?),
+        Place::Embedded(folder) => Arc::new(SqliteStore::open(&folder, sqlite::Options::default())?),
+    })
+}
+
+async fn connect(url: &str) -> Result<PostgresStore> {
+    Ok(PostgresStore::connect(url, postgres::Options::default().without_migrating()).await?)
 }
 
 /// A flag outranks the environment: `--state` means the embedded book, whatever `DOMESDAY_STORE` says.

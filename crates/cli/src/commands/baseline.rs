@@ -11,7 +11,7 @@ use super::which::find_job;
 use super::{list_format, runtime};
 use crate::args::{BaselineArgs, BaselineCommand, BaselineCreate};
 use crate::baseline::{self, ENTRIES_MAX, Entry, Names, SourceRef};
-use crate::book::{self, Access};
+use crate::book;
 use crate::{Exit, output, rules, say};
 
 pub fn run(args: &BaselineArgs) -> Result<Exit> {
@@ -21,7 +21,7 @@ pub fn run(args: &BaselineArgs) -> Result<Exit> {
 }
 
 async fn create(args: &BaselineCreate) -> Result<Exit> {
-    let store = book::open(&args.state, Access::Read).await?;
+    let store = book::read(&args.state).await?;
     let job = find_job(store.as_ref(), args.job.job.as_deref()).await?;
     if job.status != JobStatus::Completed {
         say(format_args!("warning: the scan is not complete: what it did not read is not in the baseline"));

@@ -17,7 +17,7 @@ use super::report::Output;
 use super::which::find_job;
 use super::{runtime, stdout_style};
 use crate::args::CatalogArgs;
-use crate::book::{self, Access};
+use crate::book;
 use crate::output::{CatalogColumn, CatalogFormat, CatalogTable, CatalogWriter, Style, TablePlace};
 use crate::{Exit, rules, say};
 
@@ -29,7 +29,7 @@ pub fn run(args: &CatalogArgs) -> Result<Exit> {
 }
 
 async fn show(args: &CatalogArgs) -> Result<Exit> {
-    let store = book::open(&args.state, Access::Read).await?;
+    let store = book::read(&args.state).await?;
     let sources = sources(store.as_ref(), args).await?;
     let rules = Rules::load(store.as_ref(), &sources).await?;
     rules.check(args)?;

@@ -17,7 +17,7 @@ use super::{list_format, runtime, stdout_style};
 use crate::args::{
     CommandCredentialArgs, DatasourceAdd, DatasourceArgs, DatasourceCommand, DatasourceEdit, StateArgs,
 };
-use crate::book::{self, Access};
+use crate::book;
 use crate::definition::datasource as definition;
 use crate::document::{self, Change};
 use crate::{Exit, output, say, state};
@@ -62,7 +62,7 @@ async fn add(args: &DatasourceAdd) -> Result<Exit> {
         (None, Some(name)) => vec![definition::from_flags(name, &args.fields)?],
         (None, None) => bail!("name the data source, or give a --file"),
     };
-    let store = book::open(&args.state, Access::Write).await?;
+    let store = book::administer(&args.state).await?;
     let taken: BTreeSet<String> =
         store.managed_datasources().await?.into_iter().map(|source| source.spec.name).collect();
     let mut seen = BTreeSet::new();
@@ -105,7 +105,7 @@ fn from_file(file: &Path, name: Option<&str>) -> Result<Vec<DatasourceSpec>> {
 }
 
 async fn list(json: bool, state: &StateArgs) -> Result<Exit> {
-    let store = book::open(state, Access::Read).await?;
+    let store = book::read(state).await?;
     let sources = store.managed_datasources().await?;
     let row = |source: &ManagedDatasource| {
         let spec = &source.spec;
@@ -154,7 +154,7 @@ async fn find(store: &dyn ReportStore, name: &str) -> Result<ManagedDatasource> 
 }
 
 async fn show(name: &str, json: bool, state: &StateArgs) -> Result<Exit> {
-    let store = book::open(state, Access::Read).await?;
+    let store = book::read(state).await?;
     let source = find(store.as_ref(), name).await?;
     let spec = &source.spec;
     let fields = vec![
@@ -174,7 +174,7 @@ async fn show(name: &str, json: bool, state: &StateArgs) -> Result<Exit> {
 }
 
 async fn edit(args: &DatasourceEdit) -> Result<Exit> {
-    let store = book::open(&args.state, Access::Write).await?;
+    let store = book::administer(&args.state).await?;
     let before = find(store.as_ref(), &args.name).await?.spec;
     let after = match &args.file {
         Some(file) => match from_file(file, Some(&args.name))?.pop() {
@@ -230,7 +230,7 @@ struct StepJson<'a> {
 }
 
 async fn test(name: &str, commands: &CommandCredentialArgs, json: bool, state: &StateArgs) -> Result<Exit> {
-    let store = book::open(state, Access::Read).await?;
+    let store = book::read(state).await?;
     let spec = find(store.as_ref(), name).await?.spec;
     let surroundings = Surroundings {
         own_state: Some(state::folder(state.state.as_deref())?),
@@ -273,7 +273,7 @@ async fn test(name: &str, commands: &CommandCredentialArgs, json: bool, state: &
 }
 
 async fn remove(name: &str, state: &StateArgs) -> Result<Exit> {
-    let store = book::open(state, Access::Write).await?;
+    let store = book::administer(state).await?;
     find(store.as_ref(), name).await?;
     store.remove_datasource(name).await?;
     let json = serde_json::json!({ "removed": name });

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::{list_format, runtime, stdout_style};
 use crate::args::{DbArgs, DbCommand, StateArgs};
-use crate::book::{self, Access, Place};
+use crate::book::{self, Place};
 use crate::{Exit, fingerprint, output};
 
 pub fn run(args: &DbArgs) -> Result<Exit> {
@@ -48,7 +48,7 @@ async fn migrate(fingerprint_key: Option<&str>, json: bool, state: &StateArgs) -
         Place::Embedded(folder) => drop(SqliteStore::open(&folder, sqlite::Options::default())?),
     }
     let now = schema(state).await?;
-    let store = book::open(state, Access::Write).await?;
+    let store = book::administer(state).await?;
     let holds = match &id {
         Some(id) => Some(store.set_fingerprint_key(id, false).await?),
         None => store.fingerprint_key().await?,
@@ -70,11 +70,7 @@ async fn migrate(fingerprint_key: Option<&str>, json: bool, state: &StateArgs) -
 
 async fn status(json: bool, state: &StateArgs) -> Result<Exit> {
     let now = schema(state).await?;
-    let key = if now.pending.is_empty() {
-        book::open(state, Access::Read).await?.fingerprint_key().await?
-    } else {
-        None
-    };
+    let key = if now.pending.is_empty() { book::read(state).await?.fingerprint_key().await? } else { None };
     let fields = vec![
         ("server", now.server.clone()),
         ("schema", now.version.to_string()),
@@ -136,7 +132,7 @@ async fn key_id(text: &str) -> Result<String> {
 
 async fn set_key(reference: &str, replace: bool, json: bool, state: &StateArgs) -> Result<Exit> {
     let id = key_id(reference).await?;
-    let store = book::open(state, Access::Write).await?;
+    let store = book::administer(state).await?;
     let holds =
         store.set_fingerprint_key(&id, replace).await.context("the fingerprint key stays as it is")?;
     if holds != id {

@@ -14,7 +14,7 @@ use super::runtime;
 use super::which::find_job;
 use crate::args::FindingsArgs;
 use crate::baseline::{Baseline, SourceRef};
-use crate::book::{self, Access};
+use crate::book;
 use crate::output::Sources;
 use crate::{Exit, connectors, rules};
 
@@ -23,7 +23,7 @@ pub fn run(args: &FindingsArgs) -> Result<Exit> {
 }
 
 async fn show(args: &FindingsArgs) -> Result<Exit> {
-    let store = book::open(&args.state, Access::Read).await?;
+    let store = book::read(&args.state).await?;
     let job = find_job(store.as_ref(), args.job.job.as_deref()).await?;
     let datasources = store.datasources(job.id).await?;
     let set = Arc::new(rules::of_job(store.as_ref(), job.id).await?);

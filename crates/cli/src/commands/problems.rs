@@ -6,7 +6,7 @@ use super::findings::sources;
 use super::which::find_job;
 use super::{list_format, runtime, stdout_style};
 use crate::args::ProblemsArgs;
-use crate::book::{self, Access};
+use crate::book;
 use crate::{Exit, output};
 
 pub fn run(args: &ProblemsArgs) -> Result<Exit> {
@@ -14,7 +14,7 @@ pub fn run(args: &ProblemsArgs) -> Result<Exit> {
 }
 
 async fn show(args: &ProblemsArgs) -> Result<Exit> {
-    let store = book::open(&args.state, Access::Read).await?;
+    let store = book::read(&args.state).await?;
     let job = find_job(store.as_ref(), args.job.job.as_deref()).await?;
     let sources = sources(&store.datasources(job.id).await?);
     let problems = store.problems(job.id, args.max).await?;

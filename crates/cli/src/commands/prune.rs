@@ -9,7 +9,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::{list_format, runtime};
 use crate::args::PruneArgs;
-use crate::book::{self, Access};
+use crate::book;
 use crate::{Exit, output, say};
 
 pub fn run(args: &PruneArgs) -> Result<Exit> {
@@ -17,7 +17,7 @@ pub fn run(args: &PruneArgs) -> Result<Exit> {
 }
 
 async fn prune(args: &PruneArgs) -> Result<Exit> {
-    let store = book::open(&args.state, Access::Write).await?;
+    let store = book::administer(&args.state).await?;
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for signals")?;
     let mut terminate = signal(SignalKind::terminate()).context("cannot listen for signals")?;
     let shown = progress();

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::which::find_job;
 use super::{PAGE_ROWS, list_format, runtime, stdout_style};
 use crate::args::{SessionArgs, SessionCommand, SessionListArgs, StateArgs};
-use crate::book::{self, Access};
+use crate::book;
 use crate::{Exit, output};
 
 /// Batches that are shown with a session.
@@ -109,7 +109,7 @@ impl<'a> BatchJson<'a> {
 }
 
 async fn list(args: &SessionListArgs) -> Result<Exit> {
-    let store = book::open(&args.state, Access::Read).await?;
+    let store = book::read(&args.state).await?;
     let master = match &args.job {
         Some(id) => Some(find_job(store.as_ref(), Some(id)).await?.id),
         None => None,
@@ -164,7 +164,7 @@ impl Event {
 
 /// Tells what a session comes upon, as it is committed, until it has ended; then what became of it.
 async fn follow(id: EnumerationSessionId, json: bool, state: &StateArgs) -> Result<Exit> {
-    let store = book::open(state, Access::Read).await?;
+    let store = book::read(state).await?;
     let mut session = Enumeration::follow(store, id).await?;
     let (mut targets, mut tasks, mut errors) = (true, true, true);
     while targets || tasks || errors {
@@ -194,7 +194,7 @@ async fn follow(id: EnumerationSessionId, json: bool, state: &StateArgs) -> Resu
 }
 
 async fn show(id: EnumerationSessionId, json: bool, state: &StateArgs) -> Result<Exit> {
-    let store = book::open(state, Access::Read).await?;
+    let store = book::read(state).await?;
     let session = store
         .session(id)
         .await?

@@ -1,17 +1,16 @@
 //! `domesday status`: the fleet at one moment, or as it changes.
 
 use std::io::{IsTerminal, Write};
-use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use domesday_store::{Fleet, ProcessState, Store};
+use domesday_store::{Fleet, ProcessState, ReportStore};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
 
 use super::job::Pace;
 use super::{list_format, runtime, stdout_style};
 use crate::args::StatusArgs;
-use crate::book::{self, Access};
+use crate::book;
 use crate::{Exit, output};
 
 /// Clears a terminal and goes to its first line.
@@ -19,16 +18,16 @@ const CLEAR: &[u8] = b"\x1b[H\x1b[2J";
 
 pub fn run(args: &StatusArgs) -> Result<Exit> {
     runtime()?.block_on(async {
-        let store = book::open(&args.state, Access::Read).await?;
+        let store = book::read(&args.state).await?;
         if args.watch {
-            return watch(args, &store).await;
+            return watch(args, store.as_ref()).await;
         }
         show(args, store.as_ref(), false).await?;
         Ok(Exit::Clean)
     })
 }
 
-async fn watch(args: &StatusArgs, store: &Arc<dyn Store>) -> Result<Exit> {
+async fn watch(args: &StatusArgs, store: &dyn ReportStore) -> Result<Exit> {
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for signals")?;
     let mut changes = store.changes();
     let mut pace = Pace::default();
@@ -39,12 +38,12 @@ async fn watch(args: &StatusArgs, store: &Arc<dyn Store>) -> Result<Exit> {
             _ = interrupt.recv() => return Ok(Exit::Clean),
         }
         let begun = Instant::now();
-        show(args, store.as_ref(), clear).await?;
+        show(args, store, clear).await?;
         pace.looked(begun);
     }
 }
 
-async fn show(args: &StatusArgs, store: &dyn Store, clear: bool) -> Result<()> {
+async fn show(args: &StatusArgs, store: &dyn ReportStore, clear: bool) -> Result<()> {
     let fleet = store.fleet().await?;
     let key = store.fingerprint_key().await?;
     let warnings = warnings(&fleet, key.as_deref());

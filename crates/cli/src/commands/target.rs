@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::which::find_job;
 use super::{PAGE_ROWS, list_format, runtime, stdout_style};
 use crate::args::{StateArgs, TargetArgs, TargetCommand, TargetListArgs, WhichTarget};
-use crate::book::{self, Access};
+use crate::book;
 use crate::{Exit, output};
 
 pub fn run(args: &TargetArgs) -> Result<Exit> {
@@ -51,7 +51,7 @@ impl<'a> TargetJson<'a> {
 }
 
 async fn list(args: &TargetListArgs) -> Result<Exit> {
-    let store = book::open(&args.state, Access::Read).await?;
+    let store = book::read(&args.state).await?;
     let master = match &args.job {
         Some(id) => Some(find_job(store.as_ref(), Some(id)).await?.id),
         None => None,
@@ -83,7 +83,7 @@ fn row(target: &ScanTarget) -> [String; 4] {
 
 /// An address may be that of a repository and of a page: then both are shown, as a list.
 async fn show(which: &WhichTarget, json: bool, state: &StateArgs) -> Result<Exit> {
-    let store = book::open(state, Access::Read).await?;
+    let store = book::read(state).await?;
     let targets = match which {
         WhichTarget::Id(id) => store.target(*id).await?.into_iter().collect(),
         WhichTarget::Url(url) => store.targets_by_url(url).await?,

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::which::find_job;
 use super::{list_format, runtime, stdout_style};
 use crate::args::{RetryArgs, StateArgs, TaskArgs, TaskCommand, TaskListArgs};
-use crate::book::{self, Access};
+use crate::book;
 use crate::{Exit, output};
 
 pub fn run(args: &TaskArgs) -> Result<Exit> {
@@ -72,7 +72,7 @@ impl<'a> TaskJson<'a> {
 }
 
 async fn list(args: &TaskListArgs) -> Result<Exit> {
-    let store = book::open(&args.state, Access::Read).await?;
+    let store = book::read(&args.state).await?;
     let master = match &args.job {
         Some(id) => Some(find_job(store.as_ref(), Some(id)).await?.id),
         None => None,
@@ -99,7 +99,7 @@ async fn list(args: &TaskListArgs) -> Result<Exit> {
 }
 
 async fn show(id: TaskId, json: bool, state: &StateArgs) -> Result<Exit> {
-    let store = book::open(state, Access::Read).await?;
+    let store = book::read(state).await?;
     let task = store
         .task(id)
         .await?
@@ -162,7 +162,7 @@ fn covers(payload: &TaskPayload) -> String {
 }
 
 async fn retry(args: &RetryArgs) -> Result<Exit> {
-    let store = book::open(&args.state, Access::Write).await?;
+    let store = book::compose(&args.state).await?;
     let mut retried = 0;
     if let Some(id) = &args.job {
         let job = find_job(store.as_ref(), Some(id)).await?;

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::datasource::write_changes;
 use super::{list_format, runtime, stdout_style};
 use crate::args::{StateArgs, TemplateAdd, TemplateArgs, TemplateCommand, TemplateEdit};
-use crate::book::{self, Access};
+use crate::book;
 use crate::definition::template as definition;
 use crate::document;
 use crate::{Exit, output, say};
@@ -96,7 +96,7 @@ async fn add(args: &TemplateAdd) -> Result<Exit> {
         (None, Some(name)) => vec![definition::from_flags(name, &args.fields)?],
         (None, None) => bail!("name the template, or give a --file"),
     };
-    let store = book::open(&args.state, Access::Write).await?;
+    let store = book::administer(&args.state).await?;
     let now = store.due_templates().await?.now_ms;
     let taken: BTreeSet<String> = store.templates().await?.into_iter().map(|t| t.template.name).collect();
     let mut seen = BTreeSet::new();
@@ -176,7 +176,7 @@ fn from_file(file: &Path, name: Option<&str>) -> Result<Vec<ScanTemplate>> {
 }
 
 async fn list(json: bool, state: &StateArgs) -> Result<Exit> {
-    let store = book::open(state, Access::Read).await?;
+    let store = book::read(state).await?;
     let templates = store.templates().await?;
     let mut out = std::io::stdout().lock();
     let row = |stored: &StoredTemplate| {
@@ -208,7 +208,7 @@ async fn find(store: &dyn ReportStore, name: &str) -> Result<StoredTemplate> {
 }
 
 async fn show(name: &str, json: bool, state: &StateArgs) -> Result<Exit> {
-    let store = book::open(state, Access::Read).await?;
+    let store = book::read(state).await?;
     let stored = find(store.as_ref(), name).await?;
     let template = &stored.template;
     let options = &template.options;
@@ -244,7 +244,7 @@ async fn show(name: &str, json: bool, state: &StateArgs) -> Result<Exit> {
 }
 
 async fn edit(args: &TemplateEdit) -> Result<Exit> {
-    let store = book::open(&args.state, Access::Write).await?;
+    let store = book::administer(&args.state).await?;
     let stored = find(store.as_ref(), &args.name).await?;
     let before = stored.template;
     let after = match &args.file {
@@ -273,7 +273,7 @@ async fn edit(args: &TemplateEdit) -> Result<Exit> {
 }
 
 async fn remove(name: &str, state: &StateArgs) -> Result<Exit> {
-    let store = book::open(state, Access::Write).await?;
+    let store = book::administer(state).await?;
     find(store.as_ref(), name).await?;
     store.remove_template(name).await?;
     let json = serde_json::json!({ "removed": name });

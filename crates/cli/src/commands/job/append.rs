@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use domesday_model::{Command, JobStatus};
-use domesday_store::{ChildJobState, MasterJob, Store};
+use domesday_store::{ChildJobState, MasterJob, ReportStore};
 use serde::Serialize;
 
 use super::super::list_format;
 use super::super::which::find_job;
 use super::watch::{Poll, Polled};
 use crate::args::Appended;
-use crate::book::{self, Access};
+use crate::book;
 use crate::{Exit, output, say};
 
 #[derive(Serialize)]
@@ -25,10 +25,10 @@ struct AppendedJson {
 }
 
 pub async fn run(args: &Appended, command: Command) -> Result<Exit> {
-    let store = book::open(&args.state, Access::Write).await?;
+    let store = book::compose(&args.state).await?;
     let job = find_job(store.as_ref(), Some(&args.id)).await?;
     let jobs = store.append_command(job.id, command).await?;
-    let job = if args.wait && jobs > 0 { wait(&store, &job, command).await? } else { Some(job) };
+    let job = if args.wait && jobs > 0 { wait(store, &job, command).await? } else { Some(job) };
     let Some(job) = job else { return Ok(Exit::Incomplete) };
     let word = command.as_str().to_lowercase();
     let line = match jobs {
@@ -53,8 +53,8 @@ fn is_as_asked(job: &MasterJob, command: Command, jobs: u64) -> bool {
 }
 
 /// The job once the command was executed; `None` when the user does not wait any longer.
-async fn wait(store: &Arc<dyn Store>, job: &MasterJob, command: Command) -> Result<Option<MasterJob>> {
-    let mut poll = Poll::new(Arc::clone(store), job.id)?;
+async fn wait(store: Arc<dyn ReportStore>, job: &MasterJob, command: Command) -> Result<Option<MasterJob>> {
+    let mut poll = Poll::new(store, job.id)?;
     loop {
         match poll.next().await? {
             Polled::Stopped => {

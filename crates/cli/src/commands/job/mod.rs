@@ -20,7 +20,7 @@ use super::which::find_job;
 use super::{list_format, runtime, stdout_style};
 use crate::Exit;
 use crate::args::{JobArgs, JobCommand, JobsArgs, StateArgs};
-use crate::book::{self, Access};
+use crate::book;
 use crate::output::{self, ChildJson, ListFormat};
 
 pub fn run(args: &JobArgs) -> Result<Exit> {
@@ -38,7 +38,7 @@ pub fn run(args: &JobArgs) -> Result<Exit> {
 /// `domesday jobs` is the same.
 pub fn list(args: &JobsArgs) -> Result<Exit> {
     runtime()?.block_on(async {
-        let store = book::open(&args.state, Access::Read).await?;
+        let store = book::read(&args.state).await?;
         let jobs = store.master_jobs(args.max).await?;
         output::write_jobs(&mut std::io::stdout().lock(), &jobs, list_format(args.json), stdout_style())?;
         Ok(Exit::Clean)
@@ -66,7 +66,7 @@ struct ProblemsJson {
 }
 
 async fn show(id: Option<&str>, json: bool, state: &StateArgs) -> Result<Exit> {
-    let store = book::open(state, Access::Read).await?;
+    let store = book::read(state).await?;
     let job = find_job(store.as_ref(), id).await?;
     let children = store.child_jobs(job.id).await?;
     let summary = store.summary(job.id).await?;

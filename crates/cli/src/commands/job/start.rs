@@ -1,17 +1,15 @@
 //! `domesday job start`: from a template to a master job, under an id that makes repeating it harmless.
 
-use std::sync::Arc;
-
 use anyhow::{Context, Result};
 use domesday_control::compose::compose;
 use domesday_model::{JobConfiguration, MasterJobId};
-use domesday_store::{Fleet, MasterJob, ProcessState, Store};
+use domesday_store::{ComposerStore, Fleet, MasterJob, ProcessState, ReportStore};
 use serde::Serialize;
 
 use super::super::list_format;
 use super::watch;
 use crate::args::StartArgs;
-use crate::book::{self, Access};
+use crate::book;
 use crate::state::random_bytes;
 use crate::{Exit, output, say};
 
@@ -27,24 +25,24 @@ struct StartedJson<'a> {
 }
 
 pub async fn run(args: &StartArgs) -> Result<Exit> {
-    let store = book::open(&args.state, Access::Write).await?;
+    let store = book::compose(&args.state).await?;
     let id = args.id.unwrap_or_else(|| MasterJobId(random_bytes()));
     let before = store.master_job(id).await?;
     let mut warnings = Vec::new();
     if before.is_none() {
-        let configuration = submit(&store, args, id).await?;
+        let configuration = submit(store.as_ref(), args, id).await?;
         warnings = absences(&configuration, &store.fleet().await?);
     }
     let job = store.master_job(id).await?.context("the job is in the book once it was submitted")?;
-    tell(args, &store, &job, before.is_none(), &warnings).await?;
-    if args.watch { watch::follow(&store, id).await } else { Ok(Exit::Clean) }
+    tell(args, store.as_ref(), &job, before.is_none(), &warnings).await?;
+    if args.watch { watch::follow(store, id).await } else { Ok(Exit::Clean) }
 }
 
-async fn submit(store: &Arc<dyn Store>, args: &StartArgs, id: MasterJobId) -> Result<JobConfiguration> {
+async fn submit(store: &dyn ComposerStore, args: &StartArgs, id: MasterJobId) -> Result<JobConfiguration> {
     let stored = store.template(&args.template).await?.with_context(|| {
         format!("there is no template `{}`: `domesday template list` shows them", args.template)
     })?;
-    let mut job = compose(store.as_ref(), &stored.template, id).await?;
+    let mut job = compose(store, &stored.template, id).await?;
     job.priority = args.priority.unwrap_or(job.priority);
     job.configuration.incremental &= !args.rescan;
     let configuration = job.configuration.clone();
@@ -54,7 +52,7 @@ async fn submit(store: &Arc<dyn Store>, args: &StartArgs, id: MasterJobId) -> Re
 
 async fn tell(
     args: &StartArgs,
-    store: &Arc<dyn Store>,
+    store: &dyn ReportStore,
     job: &MasterJob,
     new: bool,
     warnings: &[String],

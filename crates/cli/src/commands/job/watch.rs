@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use domesday_model::MasterJobId;
-use domesday_store::{ChildJobState, MasterJob, OccurrenceFilter, Store};
+use domesday_store::{ChildJobState, MasterJob, OccurrenceFilter, ReportStore};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::super::report;
 use super::super::which::find_job;
 use crate::args::StateArgs;
-use crate::book::{self, Access};
+use crate::book;
 use crate::output::Watched;
 use crate::{Exit, say};
 
@@ -31,15 +31,15 @@ const FAILURES_MAX: u32 = 60;
 const FAILURE_PAUSE: Duration = Duration::from_secs(1);
 
 pub async fn run(id: Option<&str>, state: &StateArgs) -> Result<Exit> {
-    let store = book::open(state, Access::Read).await?;
+    let store = book::read(state).await?;
     let job = find_job(store.as_ref(), id).await?;
-    follow(&store, job.id).await
+    follow(store, job.id).await
 }
 
 /// Shows a job until it ends, or until the user has seen enough.
-pub async fn follow(store: &Arc<dyn Store>, master: MasterJobId) -> Result<Exit> {
+pub async fn follow(store: Arc<dyn ReportStore>, master: MasterJobId) -> Result<Exit> {
     let mut shown = Watched::new(master);
-    let mut poll = Poll::new(Arc::clone(store), master)?;
+    let mut poll = Poll::new(Arc::clone(&store), master)?;
     loop {
         match poll.next().await? {
             Polled::Stopped => {
@@ -60,7 +60,7 @@ pub async fn follow(store: &Arc<dyn Store>, master: MasterJobId) -> Result<Exit>
     }
 }
 
-async fn has_findings(store: &dyn Store, master: MasterJobId) -> Result<bool> {
+async fn has_findings(store: &dyn ReportStore, master: MasterJobId) -> Result<bool> {
     let mut occurrences = store.occurrences(master, OccurrenceFilter::default()).await?;
     Ok(occurrences.recv().await.transpose()?.is_some())
 }
@@ -74,7 +74,7 @@ pub enum Polled {
 
 /// Looks at a job again and again, at a pace that costs little.
 pub struct Poll {
-    store: Arc<dyn Store>,
+    store: Arc<dyn ReportStore>,
     master: MasterJobId,
     changes: tokio::sync::watch::Receiver<u64>,
     pace: Pace,
@@ -83,7 +83,7 @@ pub struct Poll {
 }
 
 impl Poll {
-    pub fn new(store: Arc<dyn Store>, master: MasterJobId) -> Result<Poll> {
+    pub fn new(store: Arc<dyn ReportStore>, master: MasterJobId) -> Result<Poll> {
         let about = "cannot listen for signals";
         Ok(Poll {
             changes: store.changes(),
@@ -115,7 +115,7 @@ impl Poll {
     }
 }
 
-async fn look(store: &dyn Store, master: MasterJobId) -> Result<(MasterJob, Vec<ChildJobState>)> {
+async fn look(store: &dyn ReportStore, master: MasterJobId) -> Result<(MasterJob, Vec<ChildJobState>)> {
     let mut failures = 0;
     loop {
         let seen = async {
