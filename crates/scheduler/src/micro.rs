@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use crossbeam_deque::Worker;
 use domesday_content::{Limits, ObjectError};
 use domesday_engine::{RuleErrors, RuleSet, Scanner};
-use domesday_model::{FindingDraft, FingerprintKey, ObjectReport};
+use domesday_model::{FindingDraft, FingerprintKey, ObjectReport, Score};
 
 use crate::buffer::BufferPool;
 use crate::executor::{RunQueue, Shared, WorkerCtx};
@@ -104,7 +104,7 @@ impl Rig {
             source: Arc::new(Nothing),
             sink: Arc::new(Nothing),
             scanner: Arc::new(Scanner::new(Arc::new(RuleSet::load(&[])?))),
-            options: PacketOptions::new(limits),
+            options: PacketOptions { min_score: Score::MEDIUM, occurrence_cap: 1, limits, reveal: false },
         };
         let (packet, _) =
             PacketCtx::new(packet, FingerprintKey::new([0; 32]), Arc::new(LivePackets::default()));

@@ -54,16 +54,6 @@ pub struct PacketOptions {
     pub reveal: bool,
 }
 
-/// Occurrences kept per object and rule, unless set otherwise.
-pub const OCCURRENCE_CAP: usize = 100;
-
-impl PacketOptions {
-    /// What is reported by default, within these limits.
-    pub fn new(limits: Limits) -> Self {
-        PacketOptions { min_score: Score::MEDIUM, occurrence_cap: OCCURRENCE_CAP, limits, reveal: false }
-    }
-}
-
 /// What became of a packet as a whole.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct PacketTotals {

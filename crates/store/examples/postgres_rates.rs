@@ -16,7 +16,7 @@ use domesday_model::{
 use domesday_store::postgres::{Options, PostgresStore};
 use domesday_store::{
     Claim, Completion, ComposerStore, FanOutPolicy, JobLease, LeaseStore, NewMasterJob, OrchestratorStore,
-    PACK_BYTES_MAX, Process, ResultBatch, Role, StageBatch, TaskTotals, UnitListing, WorkerStore,
+    Process, ResultBatch, Role, StageBatch, TaskTotals, UnitListing, WorkerStore,
 };
 use tokio_postgres::binary_copy::BinaryCopyInWriter;
 use tokio_postgres::types::{ToSql, Type};
@@ -266,7 +266,7 @@ async fn claim_rate(store: &Arc<PostgresStore>, number: u8, batch: u32, tasks: u
     let job = Job::start(store, number).await;
     let root = job.root().await;
     // Objects so large that each is a task.
-    let objects = (0..tasks).map(|at| file(at, PACK_BYTES_MAX as u64)).collect();
+    let objects = (0..tasks).map(|at| file(at, 1 << 30)).collect();
     store.complete_enumeration(&root, vec![listed(String::new(), objects)]).await.unwrap();
     store.fan_out(&job.lease, FLUSH).await.unwrap();
     let mut ready = Vec::new();

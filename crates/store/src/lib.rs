@@ -12,7 +12,7 @@ pub mod clock;
 mod decide;
 mod error;
 mod hook;
-pub mod migrate;
+mod migrate;
 pub mod postgres;
 mod queries;
 pub mod roles;
@@ -26,7 +26,6 @@ mod values;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 
-pub use decide::packing::{PACK_BYTES_MAX, PACK_CONTAINERS_MAX, PACK_OBJECTS_MAX};
 pub use error::StoreError;
 pub use hook::{Fault, Stage, WriteHook};
 pub use roles::*;

@@ -5,7 +5,7 @@ use crate::error::StoreError;
 
 /// One step of the schema's history. Its version is its place in the list, from 1.
 #[derive(Clone, Copy, Debug)]
-pub struct Migration {
+pub(crate) struct Migration {
     pub name: &'static str,
     pub sql: &'static str,
 }
@@ -18,13 +18,13 @@ impl Migration {
 
 /// A migration that the book says it has.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Applied {
+pub(crate) struct Applied {
     pub version: i64,
     pub checksum: String,
 }
 
 /// The migrations still to apply, with their versions; or why the book cannot be used.
-pub fn pending<'a>(
+pub(crate) fn pending<'a>(
     known: &'a [Migration],
     applied: &[Applied],
 ) -> Result<Vec<(i64, &'a Migration)>, StoreError> {

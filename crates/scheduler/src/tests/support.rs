@@ -49,7 +49,7 @@ pub(super) fn options() -> PacketOptions {
         max_inflation: 1000,
         max_buffered: 16 << 20,
     };
-    PacketOptions { min_score: Score(0), ..PacketOptions::new(limits) }
+    PacketOptions { min_score: Score(0), occurrence_cap: 100, limits, reveal: false }
 }
 
 /// How an object behaves.

@@ -6,8 +6,8 @@ use domesday_model::{ObjectKey, Takes, TaskType};
 
 use super::book::*;
 use super::cases;
+use crate::decide::packing::{PACK_BYTES_MAX, PACK_CONTAINERS_MAX, PACK_OBJECTS_MAX};
 use crate::types::*;
-use crate::{PACK_BYTES_MAX, PACK_CONTAINERS_MAX, PACK_OBJECTS_MAX};
 
 use TaskType::{Classification, DiscoveryEnumerate};
 

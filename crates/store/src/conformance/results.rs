@@ -142,7 +142,9 @@ async fn missing_results_are_noticed(book: Book) {
 
 /// Objects enough that each of these units becomes a task of its own.
 async fn packets<const N: usize>(running: &Running) -> [WorkPacket; N] {
-    let listing = |unit| listed(&format!("u{unit}"), files("f", crate::PACK_OBJECTS_MAX as usize / 2 + 1));
+    let listing = |unit| {
+        listed(&format!("u{unit}"), files("f", crate::decide::packing::PACK_OBJECTS_MAX as usize / 2 + 1))
+    };
     running.list((0..N).map(listing).collect()).await;
     running.fan_out().await;
     let max = N as u32;

@@ -70,7 +70,9 @@ async fn only_tasks_of_running_jobs_are_claimed(book: Book) {
 async fn two_workers_never_get_the_same_task(book: Book) {
     let running = book.running(job("a")).await;
     let units = (0..40)
-        .map(|i| listed(&format!("u{i}"), files("f", crate::PACK_OBJECTS_MAX as usize / 2 + 1)))
+        .map(|i| {
+            listed(&format!("u{i}"), files("f", crate::decide::packing::PACK_OBJECTS_MAX as usize / 2 + 1))
+        })
         .collect();
     running.list(units).await;
     assert_eq!(running.fan_out().await.tasks[Classification], 40);
@@ -147,7 +149,7 @@ async fn found_containers_come_before_waiting_roots(book: Book) {
 
 async fn a_data_source_runs_no_more_tasks_than_its_limit(book: Book) {
     let running = book.running(job("a").limit(2)).await;
-    let half = crate::PACK_CONTAINERS_MAX as usize / 2 + 1;
+    let half = crate::decide::packing::PACK_CONTAINERS_MAX as usize / 2 + 1;
     let dirs = |i: usize| (0..half).map(|d| dir(&format!("{i}-{d}"))).collect();
     running.list((0..5).map(|i| listed(&format!("u{i}"), dirs(i))).collect()).await;
     assert_eq!(running.fan_out().await.tasks[DiscoveryEnumerate], 5);
@@ -165,7 +167,7 @@ async fn a_data_source_runs_no_more_tasks_than_its_limit(book: Book) {
 async fn a_full_data_source_does_not_hold_up_another(book: Book) {
     let running = book.running(job("a").limit(1).source("b")).await;
     let roots = book.store().claim_tasks(running.worker, GROUP, DiscoveryEnumerate, 2).await.unwrap();
-    let half = crate::PACK_OBJECTS_MAX as usize / 2 + 1;
+    let half = crate::decide::packing::PACK_OBJECTS_MAX as usize / 2 + 1;
     for (root, units) in roots.iter().zip([4, 1]) {
         let units = (0..units).map(|i| listed(&format!("u{i}"), files("f", half))).collect();
         book.store().commit_units(&root.claim, units).await.unwrap();

@@ -6,11 +6,11 @@
 use domesday_model::{TaskPayload, UnitId, UnitRange};
 
 /// Containers in one enumeration task, at most.
-pub const PACK_CONTAINERS_MAX: i64 = 256;
+pub(crate) const PACK_CONTAINERS_MAX: i64 = 256;
 /// Objects in one classification task, at most.
-pub const PACK_OBJECTS_MAX: i64 = 1_024;
+pub(crate) const PACK_OBJECTS_MAX: i64 = 1_024;
 /// Bytes in one classification task; a single larger object is a task of its own.
-pub const PACK_BYTES_MAX: i64 = 16 << 20;
+pub(crate) const PACK_BYTES_MAX: i64 = 16 << 20;
 
 /// The totals of one unit, as far as one kind of pack is concerned.
 #[derive(Clone, Copy, Debug)]

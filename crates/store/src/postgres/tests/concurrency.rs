@@ -26,7 +26,7 @@ async fn pending(store: &PostgresStore, tasks: usize, limit: Option<u32>) -> Job
     store.start_sessions(&lease).await.unwrap();
     let root = worker(store, 3).await;
     let root = claim(store, root, TaskType::DiscoveryEnumerate).await;
-    let half = crate::PACK_OBJECTS_MAX as usize / 2 + 1;
+    let half = crate::decide::packing::PACK_OBJECTS_MAX as usize / 2 + 1;
     let units = (0..tasks).map(|i| listed(&format!("u{i}"), files("f", half))).collect();
     store.commit_units(&root, units).await.unwrap();
     store.complete_enumeration(&root, Vec::new()).await.unwrap();

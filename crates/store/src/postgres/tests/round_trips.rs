@@ -67,7 +67,7 @@ async fn one_job(store: &PostgresStore, name: &str) -> Vec<(&'static str, u64)> 
     seen.push(("packet_containers", waits(store, store.packet_containers(&packets[0])).await.0));
     seen.push(("task_units", waits(store, store.task_units(&root)).await.0));
     // Each a task of its own.
-    let many = crate::PACK_OBJECTS_MAX as usize / 2 + 1;
+    let many = crate::decide::packing::PACK_OBJECTS_MAX as usize / 2 + 1;
     let units = ["u", "v"].map(|key| listed(key, files("f", many))).to_vec();
     seen.push(("commit_units", waits(store, store.commit_units(&root, units)).await.0));
     let (count, unit): (u64, UnitId) = waits(store, store.stage_unit(&root, part("w", 0))).await;
