@@ -1,10 +1,12 @@
 //! What the backends' own tests begin with: one request, a running job, its root task.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use domesday_model::{
-    DatasourceSpec, JobConfiguration, MasterJobId, ObjectKey, ProcessId, RecordKind, RuleSetHash,
-    ScanOptions, TaskType, UnitRecord, VersionMarks,
+    Category, DatasourceSpec, FindingDraft, Fingerprint, JobConfiguration, Location, MasterJobId, ObjectKey,
+    ObjectReport, ObjectStatus, Position, ProcessId, Reason, RecordKind, RuleSetHash, ScanOptions, Score,
+    Span, TableObservation, TableShape, TaskType, UnitRecord, VersionMarks,
 };
 
 use crate::queries::statements;
@@ -91,6 +93,44 @@ pub(crate) fn completion(claim: Claim) -> Completion {
         batch: ResultBatch::default(),
         totals: TaskTotals::default(),
         untraced: Vec::new(),
+    }
+}
+
+/// A secret at the beginning of this object.
+pub(crate) fn finding(key: &str) -> FindingDraft {
+    FindingDraft {
+        location: Arc::new(Location { key: ObjectKey::new(key.as_bytes()), nested: Vec::new() }),
+        rule: "rule".into(),
+        category: Category::Secret,
+        score: Score(90),
+        reasons: String::new(),
+        fingerprint: Fingerprint([5; 16]),
+        preview: "****".to_owned(),
+        span: Span { start: 0, end: 9 },
+        position: Position { line: 1, column: 1 },
+        decoding: Arc::from([]),
+        row: None,
+    }
+}
+
+/// One finding, what became of its object, and what was observed of a table.
+pub(crate) fn results(key: &str, status: ObjectStatus, reason: Reason) -> ResultBatch {
+    let finding = finding(key);
+    let location = (*finding.location).clone();
+    let table = TableObservation {
+        table: location.clone(),
+        part: location.key.clone(),
+        shape: TableShape::default(),
+        rows: 1,
+        is_sample: true,
+        sketches: vec![vec![1, 2, 3]],
+    };
+    let object = ObjectReport { location, status, reason: Some(reason), detail: String::new(), overflow: 0 };
+    ResultBatch {
+        findings: vec![finding],
+        objects: vec![object],
+        tables: vec![table],
+        ..ResultBatch::default()
     }
 }
 

@@ -16,34 +16,4 @@ macro_rules! queries_of {
     }};
 }
 
-pub(super) const BASE: &str = queries_of!("base");
-pub(super) const DATASOURCES: &str = queries_of!("datasources");
-pub(super) const ENUMERATION: &str = queries_of!("enumeration");
-pub(super) const JOBS: &str = queries_of!("jobs");
-pub(super) const OPERATIONS: &str = queries_of!("operations");
-pub(super) const ORIGINS: &str = queries_of!("origins");
-pub(super) const PRUNE: &str = queries_of!("prune");
-pub(super) const RESULTS: &str = queries_of!("results");
-pub(super) const SESSIONS: &str = queries_of!("sessions");
-pub(super) const TABLES: &str = include_str!("queries/tables.sql");
-pub(super) const TARGETS: &str = queries_of!("targets");
-pub(super) const TASKS: &str = queries_of!("tasks");
-pub(super) const TEMPLATES: &str = queries_of!("templates");
-
-/// For the tests that go through all of them.
-#[cfg(test)]
-pub(super) const ALL: [&str; 13] = [
-    BASE,
-    DATASOURCES,
-    ENUMERATION,
-    JOBS,
-    OPERATIONS,
-    ORIGINS,
-    PRUNE,
-    RESULTS,
-    SESSIONS,
-    TABLES,
-    TARGETS,
-    TASKS,
-    TEMPLATES,
-];
+crate::queries::subjects!(queries_of);

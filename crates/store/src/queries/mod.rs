@@ -24,6 +24,44 @@ pub(crate) const fn statement(file: &'static str, name: &str) -> &'static str {
     panic!("no statement of that name in the file")
 }
 
+/// A backend's files, by subject. `$queries_of` gives the text of one.
+macro_rules! subjects {
+    ($queries_of:ident) => {
+        pub(super) const BASE: &str = $queries_of!("base");
+        pub(super) const DATASOURCES: &str = $queries_of!("datasources");
+        pub(super) const ENUMERATION: &str = $queries_of!("enumeration");
+        pub(super) const JOBS: &str = $queries_of!("jobs");
+        pub(super) const OPERATIONS: &str = $queries_of!("operations");
+        pub(super) const ORIGINS: &str = $queries_of!("origins");
+        pub(super) const PRUNE: &str = $queries_of!("prune");
+        pub(super) const RESULTS: &str = $queries_of!("results");
+        pub(super) const SESSIONS: &str = $queries_of!("sessions");
+        pub(super) const TABLES: &str = include_str!("queries/tables.sql");
+        pub(super) const TARGETS: &str = $queries_of!("targets");
+        pub(super) const TASKS: &str = $queries_of!("tasks");
+        pub(super) const TEMPLATES: &str = $queries_of!("templates");
+
+        /// For the tests that go through all of them.
+        #[cfg(test)]
+        pub(super) const ALL: [&str; 13] = [
+            BASE,
+            DATASOURCES,
+            ENUMERATION,
+            JOBS,
+            OPERATIONS,
+            ORIGINS,
+            PRUNE,
+            RESULTS,
+            SESSIONS,
+            TABLES,
+            TARGETS,
+            TASKS,
+            TEMPLATES,
+        ];
+    };
+}
+pub(crate) use subjects;
+
 /// The same text with PostgreSQL's parameters: `$1` for `?1`.
 pub(crate) const fn dollars<const N: usize>(text: &str) -> [u8; N] {
     let bytes = text.as_bytes();

@@ -11,7 +11,7 @@
 //! | [`ReportStore`] | reports, commands that show something | [`SharedStore`] |
 //!
 //! [`Store`] is all of them, for the wiring of a process and the conformance suite. A backend implements the
-//! seven traits and gets it for free.
+//! seven traits, each in a file of the same name as here, and gets it for free.
 
 mod administering;
 mod composing;

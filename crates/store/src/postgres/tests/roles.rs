@@ -2,9 +2,7 @@
 //! the rights that it gets there, and nothing else.
 
 use domesday_model::{
-    Category, Command, FindingDraft, Fingerprint, JobStatus, Location, ObjectReport, ObjectStatus, Position,
-    ProcessId, Reason, RuleSetHash, ScanOptions, ScanTemplate, Score, Span, TableObservation, TableShape,
-    TargetDraft,
+    Command, JobStatus, ObjectStatus, ProcessId, Reason, RuleSetHash, ScanOptions, ScanTemplate, TargetDraft,
 };
 
 use super::*;
@@ -21,45 +19,6 @@ async fn open_as(database: &Database, role: &str) -> PostgresStore {
 fn refused<T: std::fmt::Debug>(result: Result<T>) {
     let error = result.expect_err("the role has no right to do this");
     assert!(matches!(&error, StoreError::Refused(text) if text.contains("permission denied")), "{error}");
-}
-
-/// One finding, one object that was skipped, and what was observed of a table.
-fn results() -> ResultBatch {
-    let location = Location { key: ObjectKey::new(*b"f"), nested: Vec::new() };
-    let finding = FindingDraft {
-        location: Arc::new(location.clone()),
-        rule: "rule".into(),
-        category: Category::Secret,
-        score: Score(90),
-        reasons: String::new(),
-        fingerprint: Fingerprint([1; 16]),
-        preview: "****".to_owned(),
-        span: Span { start: 0, end: 9 },
-        position: Position { line: 1, column: 1 },
-        decoding: Arc::from([]),
-        row: None,
-    };
-    let table = TableObservation {
-        table: location.clone(),
-        part: location.key.clone(),
-        shape: TableShape::default(),
-        rows: 1,
-        is_sample: true,
-        sketches: vec![vec![1, 2, 3]],
-    };
-    let object = ObjectReport {
-        location,
-        status: ObjectStatus::Skipped,
-        reason: Some(Reason::ReadError),
-        detail: String::new(),
-        overflow: 0,
-    };
-    ResultBatch {
-        findings: vec![finding],
-        objects: vec![object],
-        tables: vec![table],
-        ..ResultBatch::default()
-    }
 }
 
 fn drafts() -> Vec<TargetDraft> {
@@ -103,7 +62,7 @@ async fn enumerate(store: &PostgresStore, worker: ProcessId) {
         let page = UnitListing { page, resume_point, ..listed("paged", files("p", 1)) };
         store.commit_units(&claim, vec![page]).await.unwrap();
     }
-    let half = crate::PACK_OBJECTS_MAX as usize / 2 + 1;
+    let half = crate::decide::packing::PACK_OBJECTS_MAX as usize / 2 + 1;
     let units = (0..4).map(|i| listed(&format!("u{i}"), files("f", half))).chain([failed]).collect();
     store.commit_units(&claim, units).await.unwrap();
     // What an earlier claim began comes whole.
@@ -118,10 +77,21 @@ async fn classify(store: &PostgresStore, worker: ProcessId) -> Base {
     let packet = store.claim_tasks(worker, GROUP, TaskType::Classification, 1).await.unwrap().remove(0);
     assert!(!store.packet_objects(&packet).await.unwrap().is_empty());
     let base = Base { session: packet.session, job: packet.job, started_at_ms: 0 };
-    store.stage_results(&packet.claim, 0, results()).await.unwrap();
-    let staged = Completion { first_sequence: 3, batch: results(), ..completion(packet.claim) };
+    store
+        .stage_results(&packet.claim, 0, results("f", ObjectStatus::Skipped, Reason::ReadError))
+        .await
+        .unwrap();
+    let staged = Completion {
+        first_sequence: 3,
+        batch: results("f", ObjectStatus::Skipped, Reason::ReadError),
+        ..completion(packet.claim)
+    };
     let untraced = vec![ObjectKey::new(*b"f"), ObjectKey::new(*b"g")];
-    let whole = Completion { batch: results(), untraced, ..completion(next().await) };
+    let whole = Completion {
+        batch: results("f", ObjectStatus::Skipped, Reason::ReadError),
+        untraced,
+        ..completion(next().await)
+    };
     for answer in store.complete_classifications(vec![staged, whole]).await.unwrap() {
         answer.unwrap();
     }

@@ -6,10 +6,7 @@
 
 use std::sync::Mutex;
 
-use domesday_model::{
-    Category, FindingDraft, Fingerprint, JobStatus, Location, ObjectReport, ObjectStatus, Position, Reason,
-    Score, Span, TableObservation, TableShape,
-};
+use domesday_model::{JobStatus, ObjectStatus, Reason};
 
 use super::super::book::{self, Access};
 use super::*;
@@ -59,52 +56,18 @@ async fn scenario(store: &SqliteStore) {
     store.complete_enumeration(&root, Vec::new()).await.unwrap();
     store.fan_out(&lease, FanOutPolicy { ready_low: 1 }).await.unwrap();
     let first = claim(store, worker, TaskType::Classification).await;
-    store.stage_results(&first, 0, results()).await.unwrap();
+    store.stage_results(&first, 0, results("u/f0", ObjectStatus::Partial, Reason::Changed)).await.unwrap();
     store.give_back(&first, GiveBack::Returned).await.unwrap();
     let second = claim(store, worker, TaskType::Classification).await;
-    store.stage_results(&second, 0, results()).await.unwrap();
-    let last = Completion { first_sequence: 3, batch: results(), ..completion(second) };
+    store.stage_results(&second, 0, results("u/f0", ObjectStatus::Partial, Reason::Changed)).await.unwrap();
+    let last = Completion {
+        first_sequence: 3,
+        batch: results("u/f0", ObjectStatus::Partial, Reason::Changed),
+        ..completion(second)
+    };
     assert!(matches!(store.complete_classifications(vec![last]).await.unwrap()[..], [Ok(())]));
     store.acknowledge("relay", 2).await.unwrap();
     assert_eq!(store.complete_job(&lease).await.unwrap(), Some(JobStatus::PartiallyCompleted));
-}
-
-fn results() -> ResultBatch {
-    let location = Location { key: ObjectKey::new(*b"u/f0"), nested: Vec::new() };
-    let finding = FindingDraft {
-        location: Arc::new(location.clone()),
-        rule: "rule".into(),
-        category: Category::Secret,
-        score: Score(90),
-        reasons: String::new(),
-        fingerprint: Fingerprint([5; 16]),
-        preview: "****".to_owned(),
-        span: Span { start: 0, end: 9 },
-        position: Position { line: 1, column: 1 },
-        decoding: Arc::from([]),
-        row: None,
-    };
-    let table = TableObservation {
-        table: location.clone(),
-        part: location.key.clone(),
-        shape: TableShape::default(),
-        rows: 1,
-        is_sample: true,
-        sketches: vec![vec![1, 2, 3]],
-    };
-    let object = ObjectReport {
-        location,
-        status: ObjectStatus::Partial,
-        reason: Some(Reason::Changed),
-        detail: String::new(),
-        overflow: 0,
-    };
-    ResultBatch {
-        findings: vec![finding],
-        objects: vec![object],
-        tables: vec![table],
-        ..ResultBatch::default()
-    }
 }
 
 /// Notes the state of the book after each COMMIT.

@@ -3,28 +3,10 @@
 use std::time::Duration;
 
 use domesday_model::{
-    Category, FindingDraft, Fingerprint, JobStatus, Location, Position, ProcessId, Reason, RecordKind, Score,
-    Span, TaskType, UnitRecord, VersionMarks,
+    FindingDraft, JobStatus, ProcessId, Reason, RecordKind, Score, TaskType, UnitRecord, VersionMarks,
 };
 
 use super::*;
-
-fn finding(score: u8) -> ResultBatch {
-    let finding = FindingDraft {
-        location: Arc::new(Location { key: ObjectKey::new(*b"f0"), nested: Vec::new() }),
-        rule: "rule".into(),
-        category: Category::Secret,
-        score: Score(score),
-        reasons: String::new(),
-        fingerprint: Fingerprint([5; 16]),
-        preview: "****".to_owned(),
-        span: Span { start: 0, end: 9 },
-        position: Position { line: 1, column: 1 },
-        decoding: Arc::from([]),
-        row: None,
-    };
-    ResultBatch { findings: vec![finding], ..ResultBatch::default() }
-}
 
 /// Runs a job that finds the one thing there is.
 async fn survey(store: &SqliteStore, number: u8, score: u8) {
@@ -40,7 +22,13 @@ async fn survey(store: &SqliteStore, number: u8, score: u8) {
     store.complete_enumeration(&root, Vec::new()).await.unwrap();
     store.fan_out(&lease, FanOutPolicy { ready_low: 1 }).await.unwrap();
     let task = claim(store, worker, TaskType::Classification).await;
-    let done = Completion { batch: finding(score), ..completion(task) };
+    let done = Completion {
+        batch: ResultBatch {
+            findings: vec![FindingDraft { score: Score(score), ..finding("f0") }],
+            ..ResultBatch::default()
+        },
+        ..completion(task)
+    };
     assert!(matches!(store.complete_classifications(vec![done]).await.unwrap()[..], [Ok(())]));
     assert_eq!(store.complete_job(&lease).await.unwrap(), Some(JobStatus::Completed));
 }
