@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use std::{env, thread};
 
 use domesday_connector::{ConnectorError, Surroundings};
-use domesday_model::Reason;
+use domesday_model::{Backoff, Reason};
 
 use super::config::{GitConfig, KIND};
 use super::error::GitError;
@@ -26,9 +26,9 @@ use super::worktree::{Tracked, Worktree};
 const MIRRORS_FOLDER: &str = "git-mirrors";
 /// How long a remote is left alone after it was asked for an object that the mirror has not.
 const ASK_AGAIN_AFTER: Duration = Duration::from_secs(60);
-/// How often it is asked, when it cannot be reached, and how long after the first time; then twice as long.
+/// How often it is asked, when it cannot be reached, and the waits between.
 const ATTEMPTS: u32 = 4;
-const ATTEMPT_PAUSE: Duration = Duration::from_millis(250);
+const BACKOFF: Backoff = Backoff::new(Duration::from_millis(350), Duration::from_secs(2));
 
 /// What listings of one repository share.
 pub(super) struct Source {
@@ -187,7 +187,7 @@ impl Source {
             if !outcome.as_ref().is_err_and(ConnectorError::is_retryable) {
                 break;
             }
-            thread::park_timeout(ATTEMPT_PAUSE * 2u32.pow(attempt - 1));
+            thread::park_timeout(BACKOFF.after(attempt));
             outcome = self.ask_once(remote);
         }
         let failed = outcome.as_ref().err().map(|error| (error.reason(), error.to_string()));

@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use domesday_connector::credentials::{Credential, Method};
-use domesday_connector::http::{client_builder, jitter};
+use domesday_connector::http::client_builder;
 use domesday_connector::{ConnectorError, Surroundings};
-use domesday_model::Reason;
+use domesday_model::{Backoff, Reason};
 use reqwest::header::{ACCEPT, AUTHORIZATION, ETAG, HeaderMap, HeaderValue, IF_NONE_MATCH, LINK, LOCATION};
 use reqwest::{Client, RequestBuilder, StatusCode, Url};
 
@@ -26,8 +26,8 @@ const BODY_BYTES_MAX: usize = 16 << 20;
 const REQUEST_MAX: Duration = Duration::from_secs(120);
 /// Times that a request is sent.
 const ATTEMPTS_MAX: u32 = 5;
-/// The wait before the second; each is twice the last.
-const BACKOFF: Duration = Duration::from_millis(500);
+/// The waits between them.
+const BACKOFF: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(8));
 /// A rate limit that is over sooner than this is slept out.
 const SLEEP_MAX: Duration = Duration::from_secs(5);
 const REDIRECTS_MAX: usize = 5;
@@ -44,7 +44,7 @@ pub(super) struct Api {
     pages: Mutex<Lru<String, Arc<Kept>>>,
     /// Answers in a row that told of a rate limit.
     limited: AtomicU32,
-    backoff: Duration,
+    backoff: Backoff,
 }
 
 /// Repositories of one answer, and where there are more.
@@ -82,7 +82,8 @@ impl Api {
 
     #[cfg(test)]
     pub fn hasty(self) -> Api {
-        Api { backoff: Duration::from_millis(1), ..self }
+        let soon = Duration::from_millis(1);
+        Api { backoff: Backoff::new(soon, soon), ..self }
     }
 
     pub fn is_authenticated(&self) -> bool {
@@ -147,8 +148,8 @@ impl Api {
                     return Err(failed(address.as_str(), format!("github answers {}", answer.status)));
                 }
                 Err(error) if is_last => return Err(failed(address.as_str(), error)),
-                Ok(answer) if answer.status.is_server_error() => self.backoff_of(attempt),
-                Err(_) => self.backoff_of(attempt),
+                Ok(answer) if answer.status.is_server_error() => self.backoff.after(attempt),
+                Err(_) => self.backoff.after(attempt),
                 Ok(answer) => match self.limit(&answer) {
                     None => return Ok(answer),
                     Some(limit) if limit.after > SLEEP_MAX || is_last => {
@@ -200,10 +201,6 @@ impl Api {
         let in_a_row = if limit.is_some() { earlier.saturating_add(1) } else { 0 };
         self.limited.store(in_a_row, Ordering::Relaxed);
         limit
-    }
-
-    fn backoff_of(&self, attempt: u32) -> Duration {
-        jitter(self.backoff.saturating_mul(2u32.saturating_pow(attempt - 1)))
     }
 
     /// The address, if it is one of this API's.

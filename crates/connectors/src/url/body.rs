@@ -112,7 +112,7 @@ impl Fetch {
             match self.hand_over(fetched, &mut left).await {
                 Ok(()) => return drop(self.sender.send(Ok(Vec::new())).await),
                 Err(FetchError::Passing { .. }) if attempt < ATTEMPTS_MAX && !left.is_zero() => {
-                    tokio::time::sleep(self.fetcher.backoff_of(attempt)).await;
+                    tokio::time::sleep(self.fetcher.backoff.after(attempt)).await;
                 }
                 Err(error) => return self.fail(error.into_object_error()).await,
             }

@@ -18,10 +18,10 @@ use std::time::Duration;
 
 use domesday_connector::{Connector, ConnectorError, Registry, Surroundings};
 use domesday_model::DatasourceId;
+use domesday_model::backoff::jitter;
 use domesday_scheduler::ScanCore;
 use domesday_store::{PacketDatasource, Profile, WorkerStore};
 
-use crate::backoff::jitter;
 use crate::lease::Book;
 use crate::metrics::Metrics;
 use crate::progress::Progress;

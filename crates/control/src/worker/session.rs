@@ -14,6 +14,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use domesday_model::ProcessId;
+use domesday_model::backoff::jitter;
 use domesday_store::{Process, Role, StoreError, WorkPacket, WorkerStore};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -22,9 +23,9 @@ use super::held::{Held, WorkerDuty};
 use super::window::{Slots, Window, WindowLimits};
 use super::{Worker, WorkerConfig};
 use crate::ControlError;
-use crate::backoff::{Backoff, jitter};
 use crate::kinds::{self, TaskHandler};
 use crate::lease::{Lease, Terms};
+use crate::outage::Outage;
 use crate::stop::Stop;
 
 /// The first wait before looking again for tasks that become ready by time alone; doubled each time.
@@ -141,7 +142,7 @@ impl Session {
     where
         F: Future<Output = Result<T, StoreError>>,
     {
-        let (begun, mut backoff, mut halt) = (Instant::now(), Backoff::default(), halt.clone());
+        let (begun, mut outage, mut halt) = (Instant::now(), Outage::default(), halt.clone());
         loop {
             let error = match self.held.unless_lost(call()).await {
                 Err(error) if error.is_retryable() => error,
@@ -152,13 +153,13 @@ impl Session {
             if is_over || !self.config().is_patient {
                 return Err(error);
             }
-            if backoff.is_worth_a_line() {
+            if outage.is_worth_a_line() {
                 tracing::warn!(worker_id = %self.id, %error, "the book does not answer; trying again");
             }
             self.worker.metrics.retries.add(1);
             tokio::select! {
                 () = halt.asked() => {}
-                () = tokio::time::sleep(backoff.next()) => {}
+                () = tokio::time::sleep(outage.next_wait()) => {}
             }
         }
     }
@@ -233,7 +234,7 @@ impl Session {
         let waits_until_empty = kinds.iter().any(|kind| kind.comes_last());
         let mut closing = self.held.closing();
         let mut changes = self.store().changes();
-        let (mut looks, mut outage) = (Looks::new(self.config().quiet_max), Backoff::default());
+        let (mut looks, mut outage) = (Looks::new(self.config().quiet_max), Outage::default());
         while !closing.is_asked() {
             changes.mark_unchanged();
             let room = flow.room(running.len());
@@ -261,7 +262,7 @@ impl Session {
                         if outage.is_worth_a_line() {
                             tracing::warn!(worker_id = %self.id, %error, "cannot claim; trying again");
                         }
-                        looks.failed(outage.next());
+                        looks.failed(outage.next_wait());
                     }
                     Err(_) if self.held.is_lost() => break,
                     Err(error) => return Err(error.into()),
