@@ -8,11 +8,12 @@ use std::ops::Range;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use async_trait::async_trait;
+use domesday_connector::address::{IN_PATH, IN_QUERY};
 use domesday_connector::remote::{Failure, RangeSource, Received};
 use domesday_connector::{ConnectorError, Surroundings, http};
 use domesday_model::{ObjectKey, Reason};
 use object_store::client::{HttpRequest, HttpRequestBody};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
+use percent_encoding::percent_encode;
 use reqwest::header::{ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderMap, HeaderValue};
 use reqwest::header::{IF_MATCH, RANGE};
 use reqwest::{Client, Response, StatusCode, Url};
@@ -30,10 +31,6 @@ const PAGE_LEN_MAX: usize = 32 << 20;
 const ERROR_LEN_MAX: usize = 16 << 10;
 /// The version of Azure's protocol: the first in which names that XML cannot carry are encoded is 2021-02-12.
 const AZURE_VERSION: &str = "2023-11-03";
-
-/// What stands for itself in an address; everything else is percent-encoded.
-const IN_QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-const IN_PATH: &AsciiSet = &IN_QUERY.remove(b'/');
 
 /// One page of a listing.
 pub(super) struct PageRequest<'a> {
