@@ -6,13 +6,14 @@
 //! rate limit.
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use domesday_connector::credentials::{Credential, Method};
 use domesday_connector::http::client_builder;
 use domesday_connector::{ConnectorError, Surroundings};
 use domesday_model::{Backoff, Reason};
+use parking_lot::Mutex;
 use reqwest::header::{ACCEPT, AUTHORIZATION, ETAG, HeaderMap, HeaderValue, IF_NONE_MATCH, LINK, LOCATION};
 use reqwest::{Client, RequestBuilder, StatusCode, Url};
 
@@ -97,7 +98,7 @@ impl Api {
 
     /// The repositories at an address, whether one or a list of them; `Err` inside for what the API refused.
     pub async fn page(&self, address: &str) -> Result<Result<Arc<Page>, Answer>, ConnectorError> {
-        let kept = self.kept().get(&address.to_owned());
+        let kept = self.pages.lock().get(&address.to_owned());
         let answer = self.get(address, kept.as_ref().map(|kept| &kept.etag)).await?;
         if let (StatusCode::NOT_MODIFIED, Some(kept)) = (answer.status, kept) {
             return Ok(Ok(Arc::clone(&kept.page)));
@@ -112,7 +113,7 @@ impl Api {
         let page = Arc::new(Page { repositories, next });
         if let Some(etag) = answer.headers.get(ETAG) {
             let kept = Kept { etag: etag.clone(), page: Arc::clone(&page) };
-            self.kept().put(address.to_owned(), Arc::new(kept));
+            self.pages.lock().put(address.to_owned(), Arc::new(kept));
         }
         Ok(Ok(page))
     }
@@ -228,10 +229,6 @@ impl Api {
         let client =
             client_builder().build().map_err(|error| failed(self.base.as_str(), error.to_string()))?;
         Ok(self.client.get_or_init(|| client))
-    }
-
-    fn kept(&self) -> std::sync::MutexGuard<'_, Lru<String, Arc<Kept>>> {
-        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -5,7 +5,7 @@
 //! key; `object_store` finds credentials and signs. Nothing here retries: whoever asks does, within its own limits.
 
 use std::ops::Range;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use domesday_connector::address::{IN_PATH, IN_QUERY};
@@ -13,6 +13,7 @@ use domesday_connector::remote::{Failure, RangeSource, Received};
 use domesday_connector::{ConnectorError, Surroundings, http};
 use domesday_model::{ObjectKey, Reason};
 use object_store::client::{HttpRequest, HttpRequestBody};
+use parking_lot::RwLock;
 use percent_encoding::percent_encode;
 use reqwest::header::{ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderMap, HeaderValue};
 use reqwest::header::{IF_MATCH, RANGE};
@@ -114,7 +115,7 @@ impl Store {
     async fn send(&self, tail: &str, headers: HeaderMap) -> Result<Response, Refusal> {
         let (mut was_refused, mut was_moved) = (false, false);
         loop {
-            let region = Arc::clone(&self.region.read().unwrap_or_else(PoisonError::into_inner));
+            let region = Arc::clone(&self.region.read());
             let response = self.send_once(tail, headers.clone(), &region).await?;
             let status = response.status();
             if status.is_success() {
@@ -181,7 +182,7 @@ impl Store {
         let is_open = self.config.region.is_none() && self.endpoint.is_none();
         match named {
             Some(named) if is_open && named != region => {
-                *self.region.write().unwrap_or_else(PoisonError::into_inner) = named.into();
+                *self.region.write() = named.into();
                 true
             }
             _ => false,

@@ -8,14 +8,15 @@
 
 use std::future::poll_fn;
 use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
 use domesday_model::ProcessId;
 use domesday_model::backoff::jitter;
 use domesday_store::{Process, Role, StoreError, WorkPacket, WorkerStore};
+use parking_lot::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -295,7 +296,7 @@ impl Flow {
     }
 
     fn room(&self, held: usize) -> usize {
-        self.lock().room(held)
+        self.window.lock().room(held)
     }
 
     /// A claim was answered. Who asks a source waits for the book more than for anything else: while there is more to
@@ -304,7 +305,7 @@ impl Flow {
         let more = count == room;
         self.more.store(more, Ordering::Relaxed);
         if slots == Slots::Source {
-            let mut window = self.lock();
+            let mut window = self.window.lock();
             if more { window.grow() } else { window.reset() }
         }
     }
@@ -313,13 +314,9 @@ impl Flow {
     /// size of the window now.
     pub fn left_core(&self, slots: usize) -> (bool, usize) {
         let left = self.ready.fetch_sub(1, Ordering::Relaxed) - 1;
-        let mut window = self.lock();
+        let mut window = self.window.lock();
         let starved = window.ended(left, slots, self.more.load(Ordering::Relaxed));
         (starved, window.size())
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Window> {
-        self.window.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -4,9 +4,10 @@
 //! middle, because its caller went away or the network did, is closed, and the server rolls back.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::Poll;
 
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Row, Statement};
@@ -100,7 +101,7 @@ impl Pool {
     }
 
     fn pop(&self) -> Option<Connection> {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = self.idle.lock();
         // What the server closed meanwhile is dropped on the way.
         while let Some(connection) = idle.pop() {
             if !connection.client.is_closed() {
@@ -148,7 +149,7 @@ impl Loan {
     /// Nothing is open on the connection: others may use it.
     pub fn give_back(mut self) {
         if let Some(connection) = self.connection.take() {
-            self.pool.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+            self.pool.idle.lock().push(connection);
         }
     }
 
@@ -159,7 +160,7 @@ impl Loan {
 
 impl Connection {
     fn known(&self, sql: &'static str) -> Option<Statement> {
-        let known = self.statements.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.statements.lock();
         known.get(&sql.as_ptr().addr()).cloned()
     }
 
@@ -168,7 +169,7 @@ impl Connection {
             return Ok(statement);
         }
         let statement = self.client.prepare(sql).await?;
-        let mut known = self.statements.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.statements.lock();
         known.insert(sql.as_ptr().addr(), statement.clone());
         Ok(statement)
     }
