@@ -85,6 +85,8 @@ impl Held {
         self.halted.store(true, Ordering::SeqCst);
         self.close();
         self.packets.lock().values().for_each(|(_, signal)| signal.stop());
+        #[cfg(test)]
+        self.metrics.halts.add(1);
     }
 
     /// Ends everything: the lease is gone, and what is held is someone else's.
