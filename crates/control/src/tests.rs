@@ -307,7 +307,7 @@ async fn others_take_over_when_leases_run_out() {
     let options = Options { clock: Arc::clone(&clock) as _, ..Options::default() };
     let fake = Fake::new(&[("a", MANY), ("b", 40)], ResumePolicy::ExcludeStaged);
     let bench = Bench::new(Arc::clone(&fake), options).await;
-    let ((halfway, mut reached), (_release, held)) = (StopSignal::new(), StopSignal::new());
+    let ((halfway, mut reached), (release, held)) = (StopSignal::new(), StopSignal::new());
     fake.then(2_000, Mishap::Hold(halfway, held));
     let first = [tokio::spawn(bench.orchestrator().run(never())), tokio::spawn(bench.worker().run(never()))];
     reached.asked().await;
@@ -315,6 +315,8 @@ async fn others_take_over_when_leases_run_out() {
         gone.abort();
         assert!(gone.await.unwrap_err().is_cancelled());
     }
+    // The listing cannot be aborted: it goes on, for nobody.
+    release.stop();
 
     let other = Process::new(bench.process(), Role::Orchestrator, GROUP);
     bench.store.register(&other, LEASE).await.unwrap();
