@@ -6,10 +6,15 @@
 
 use std::fmt;
 
-use percent_encoding::percent_decode_str;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str};
 
 use crate::credentials::Secret;
 use crate::factory::TargetError;
+
+/// What is percent-encoded in a value of a query: all but letters, digits and `-._~`.
+pub const IN_QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+/// The same in a path, whose separators stay.
+pub const IN_PATH: &AsciiSet = &IN_QUERY.remove(b'/');
 
 /// Query parameters that are secrets by their name, in lower case. A signed address has one of them.
 const SECRET_PARAMETERS: &[&str] = &[
@@ -98,6 +103,18 @@ pub struct Address {
     pub login: Option<Login>,
 }
 
+/// An address `scheme://user@host/path`, taken apart as it is written: nothing is decoded, checked or normalised, for
+/// names of buckets and keys may be anything. What is asked over HTTP is read by [`reqwest::Url`] instead.
+pub struct Parts<'a> {
+    pub scheme: &'a str,
+    /// What stands before an `@`; with a password, perhaps.
+    pub user: Option<&'a str>,
+    /// With its port.
+    pub host: &'a str,
+    /// All that comes after the host, with the leading `/`, `?` or `#`.
+    pub path: &'a str,
+}
+
 /// What stood before the host of a web address.
 #[derive(PartialEq, Eq, Debug)]
 pub enum Login {
@@ -114,13 +131,13 @@ impl Address {
         schemes: impl IntoIterator<Item = Scheme>,
     ) -> Result<Option<Address>, TargetError> {
         let mut schemes = schemes.into_iter();
-        if let Some((scheme, rest)) = typed.split_once("://").filter(|(scheme, _)| is_scheme(scheme)) {
-            let scheme = scheme.to_ascii_lowercase();
+        if let Some(parts) = Parts::of(typed) {
+            let scheme = parts.scheme.to_ascii_lowercase();
             let user = schemes.find_map(|known| match known.form {
                 SchemeForm::Authority(user) if known.name == scheme => Some(user),
                 _ => None,
             });
-            return Address::with_authority(&scheme, rest, user.unwrap_or(UserInfo::Refused)).map(Some);
+            return Address::with_authority(&scheme, &parts, user.unwrap_or(UserInfo::Refused)).map(Some);
         }
         Ok(match typed.split_once(':') {
             Some((scheme, path))
@@ -152,14 +169,9 @@ impl Address {
         }
     }
 
-    fn with_authority(scheme: &str, rest: &str, user_info: UserInfo) -> Result<Address, TargetError> {
-        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-        let (authority, path) = rest.split_at(end);
-        let (user, host) = match authority.rsplit_once('@') {
-            Some((user, host)) => (Some(user), host.to_ascii_lowercase()),
-            None => (None, authority.to_ascii_lowercase()),
-        };
-        let (login, authority) = match (user, user_info) {
+    fn with_authority(scheme: &str, parts: &Parts<'_>, user_info: UserInfo) -> Result<Address, TargetError> {
+        let host = parts.host.to_ascii_lowercase();
+        let (login, authority) = match (parts.user, user_info) {
             (Some(user), UserInfo::UserAndPassword) => match user.split_once(':') {
                 Some((name, _)) => (Some(Login::of(user)?), format!("{name}@{host}")),
                 None => (None, format!("{user}@{host}")),
@@ -173,9 +185,9 @@ impl Address {
             }
             (None, UserInfo::Login) => (None, host.clone()),
             // A bucket's name is what it is.
-            (None, _) => (None, authority.to_owned()),
+            (None, _) => (None, parts.host.to_owned()),
         };
-        let path = path.split('#').next().unwrap_or_default();
+        let path = parts.path.split('#').next().unwrap_or_default();
         if matches!(user_info, UserInfo::Login | UserInfo::UserAndPassword) {
             refuse_secret_query(path)?;
         }
@@ -208,7 +220,7 @@ impl Login {
     fn of(user: &str) -> Result<Login, TargetError> {
         Ok(match user.split_once(':') {
             Some((user, password)) => {
-                let (mut user, password) = (percent_decoded(user), percent_decoded(password));
+                let mut user: Vec<u8> = percent_decode_str(user).collect();
                 // The first colon ends the user.
                 if user.contains(&b':') {
                     return Err(TargetError::new(
@@ -216,11 +228,25 @@ impl Login {
                     ));
                 }
                 user.push(b':');
-                user.extend(password);
+                user.extend(percent_decode_str(password));
                 Login::Basic(Secret::new(user))
             }
-            None => Login::Token(Secret::new(percent_decoded(user))),
+            None => Login::Token(Secret::new(percent_decode_str(user).collect())),
         })
+    }
+}
+
+impl<'a> Parts<'a> {
+    /// `None` for a text that does not begin with `scheme://`.
+    pub fn of(text: &'a str) -> Option<Parts<'a>> {
+        let (scheme, rest) = text.split_once("://").filter(|(scheme, _)| is_scheme(scheme))?;
+        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let (authority, path) = rest.split_at(end);
+        let (user, host) = match authority.rsplit_once('@') {
+            Some((user, host)) => (Some(user), host),
+            None => (None, authority),
+        };
+        Some(Parts { scheme, user, host, path })
     }
 }
 
@@ -242,11 +268,6 @@ fn refuse_secret_query(path: &str) -> Result<(), TargetError> {
         }
     }
     Ok(())
-}
-
-/// The bytes of a text in which `%41` is `A`. A `%` without two digits behind it stays as it is.
-pub fn percent_decoded(text: &str) -> Vec<u8> {
-    percent_decode_str(text).collect()
 }
 
 #[cfg(test)]

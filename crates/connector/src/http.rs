@@ -9,7 +9,7 @@ use std::time::Duration;
 use reqwest::redirect::Policy;
 use reqwest::{Client, ClientBuilder};
 
-pub use retry::{jitter, parse_date, retry_after, until};
+pub use retry::{parse_date, retry_after, until};
 
 /// How long a connection may take to come about.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);

@@ -2,14 +2,15 @@
 //! never resumes; what was read can be kept in memory, to show the values in it.
 
 use std::io::{self, Cursor, Read};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use domesday_connector::{Connector, ConnectorError, ConnectorFactory, Description, Listing, Surroundings};
 use domesday_content::ObjectError;
 use domesday_model::{ListedObject, ObjectKey, Reason, RecordKind, ResumePolicy, UnitRecord, VersionMarks};
 use domesday_scheduler::{OpenBytes, Opened};
+use parking_lot::Mutex;
 
 /// The kind, as data sources name it.
 pub const KIND: &str = "stdin";
@@ -69,7 +70,7 @@ impl Connector for Stdin {
         let reader: Box<dyn Read + Send> = match (self.0.taken.swap(true, Ordering::Relaxed), &self.0.kept) {
             (false, None) => Box::new(io::stdin()),
             (false, Some(kept)) => Box::new(Keeping { input: io::stdin(), kept: Arc::clone(kept) }),
-            (true, kept) => match kept.as_ref().and_then(|kept| locked(kept).whole()) {
+            (true, kept) => match kept.as_ref().and_then(|kept| kept.lock().whole()) {
                 Some(bytes) => Box::new(Cursor::new(bytes)),
                 None => {
                     let error = "standard input can be read only once; pipe it in again";
@@ -105,10 +106,6 @@ impl Kept {
     }
 }
 
-fn locked(kept: &Mutex<Kept>) -> std::sync::MutexGuard<'_, Kept> {
-    kept.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Reads, and keeps what was read.
 struct Keeping<R> {
     input: R,
@@ -119,7 +116,7 @@ impl<R: Read> Read for Keeping<R> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let read = self.input.read(buf)?;
         if !buf.is_empty() {
-            locked(&self.kept).add(&buf[..read]);
+            self.kept.lock().add(&buf[..read]);
         }
         Ok(read)
     }
@@ -205,14 +202,14 @@ mod tests {
         let mut keeping = Keeping { input: &b"some text"[..], kept: Arc::clone(&kept) };
         let mut head = [0; 4];
         keeping.read_exact(&mut head).unwrap();
-        assert_eq!(locked(&kept).whole(), None, "not at its end yet");
+        assert_eq!(kept.lock().whole(), None, "not at its end yet");
         keeping.read_to_end(&mut Vec::new()).unwrap();
-        assert_eq!(locked(&kept).whole().as_deref(), Some(&b"some text"[..]));
+        assert_eq!(kept.lock().whole().as_deref(), Some(&b"some text"[..]));
 
         let kept = Arc::new(Mutex::new(Kept::default()));
         let input = io::repeat(b'x').take(KEPT_BYTES_MAX as u64 + 1);
         io::copy(&mut Keeping { input, kept: Arc::clone(&kept) }, &mut io::sink()).unwrap();
-        assert_eq!(locked(&kept).whole(), None);
-        assert!(locked(&kept).bytes.is_empty(), "too much to keep");
+        assert_eq!(kept.lock().whole(), None);
+        assert!(kept.lock().bytes.is_empty(), "too much to keep");
     }
 }

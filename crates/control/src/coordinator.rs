@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use domesday_model::backoff::jitter;
 use domesday_model::{
     BatchId, BatchStatus, EnumerationSessionId, ScanTargetId, TaskId, TaskStatus, TaskType,
 };
@@ -17,8 +18,6 @@ use domesday_store::{
     JobLease, OrchestratorStore, ReportStore, Retry, SessionInfo, StoreError, TargetFilter, TaskFilter,
     TaskInfo,
 };
-
-use crate::backoff::jitter;
 
 /// Rows read at once.
 const PAGE: u32 = 256;

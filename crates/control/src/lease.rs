@@ -19,8 +19,8 @@ use rustix::time::{ClockId, clock_gettime};
 use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
 
-use crate::backoff::Backoff;
 use crate::metrics::Metrics;
+use crate::outage::Outage;
 use crate::stop::{Stop, StopSignal};
 use crate::{ControlError, NewId};
 
@@ -220,7 +220,7 @@ impl<S: ?Sized + LeaseStore + 'static> Heart<S> {
 
     /// Opens the book and registers, until that works.
     async fn begin(&mut self, open: &Open<S>) -> Result<Option<(Arc<S>, ProcessId, Duration)>, StoreError> {
-        let mut backoff = Backoff::default();
+        let mut outage = Outage::default();
         let mut opened = None;
         loop {
             let tried = self.register(open, &mut opened).await;
@@ -230,7 +230,7 @@ impl<S: ?Sized + LeaseStore + 'static> Heart<S> {
                 }
                 Err(error) if error.is_retryable() && self.terms.is_patient => {
                     self.metrics.store_errors.add(1);
-                    if backoff.is_worth_a_line() {
+                    if outage.is_worth_a_line() {
                         tracing::warn!(%error, "no lease yet; trying again");
                     }
                 }
@@ -238,7 +238,7 @@ impl<S: ?Sized + LeaseStore + 'static> Heart<S> {
             }
             tokio::select! {
                 () = self.ending.asked_or_gone() => return Ok(None),
-                () = tokio::time::sleep(backoff.next()) => {}
+                () = tokio::time::sleep(outage.next_wait()) => {}
             }
         }
     }
@@ -262,7 +262,7 @@ impl<S: ?Sized + LeaseStore + 'static> Heart<S> {
     /// Renews until asked to end, or until the lease is no longer this process's.
     async fn keep(&mut self, store: &S, id: ProcessId, mut held_since: Duration) -> State {
         let lease = self.terms.lease;
-        let mut backoff = Backoff::default();
+        let mut outage = Outage::default();
         let mut pause = renewal_interval(lease);
         loop {
             tokio::select! {
@@ -287,17 +287,17 @@ impl<S: ?Sized + LeaseStore + 'static> Heart<S> {
             };
             pause = match renewed {
                 Ok(()) => {
-                    backoff.reset();
+                    outage.reset();
                     renewal_interval(lease)
                 }
                 Err(error) if error.is_retryable() => {
                     self.metrics.store_errors.add(1);
-                    if backoff.is_worth_a_line() {
+                    if outage.is_worth_a_line() {
                         tracing::warn!(process_id = %id, %error, "heartbeat failed; trying again");
                     }
                     // Often enough that a book that is back is not missed, and never longer than what is left of
                     // the lease: giving it up must come in time.
-                    backoff.next().min(renewal_interval(lease) / TRIES_PER_RENEWAL).min(left)
+                    outage.next_wait().min(renewal_interval(lease) / TRIES_PER_RENEWAL).min(left)
                 }
                 Err(error) => return State::Failed(Arc::new(error)),
             };

@@ -5,7 +5,6 @@
 //! the state and does what is needed; a wake-up only makes it look sooner. This crate must not know
 //! concrete connectors, nor the command line.
 
-mod backoff;
 pub mod compose;
 mod coordinator;
 mod firing;
@@ -14,6 +13,7 @@ mod lease;
 mod local;
 mod metrics;
 mod orchestrator;
+mod outage;
 mod progress;
 mod relay;
 mod reveal;

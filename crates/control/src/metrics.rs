@@ -64,10 +64,13 @@ pub struct Metrics {
     pub reaped_poisoned: Number,
     pub firings_started: Number,
     pub firings_skipped: Number,
-    lease_renewals: Number,
+    pub lease_renewals: Number,
     /// By the clock that counts suspension; 0 while no lease is held.
     lease_renewed_ms: Number,
     lease_ms: Number,
+    /// How often all packets were told to end: tests wait for it.
+    #[cfg(test)]
+    pub halts: Number,
     core: OnceLock<Weak<ScanCore>>,
 }
 

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use domesday_model::backoff::jitter;
 use domesday_model::{
     EnumerationSessionId, JobId, JobStatus, MasterJobId, ProcessId, SessionStatus, TaskType,
 };
@@ -23,10 +24,10 @@ use domesday_store::{
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::backoff::{Backoff, jitter};
 use crate::firing::fire_due;
 use crate::lease::{Book, Duty, Lease, Terms, renewal_interval};
 use crate::metrics::Metrics;
+use crate::outage::Outage;
 use crate::relay::log_events;
 use crate::stop::Stop;
 use crate::{ControlError, NewId};
@@ -198,22 +199,22 @@ impl<'a> Tenure<'a> {
 
     async fn serve(&mut self, stop: &mut Stop) -> Result<(), ControlError> {
         let mut changes = self.store.changes();
-        let mut backoff = Backoff::default();
+        let mut outage = Outage::default();
         while !stop.is_asked() {
             changes.mark_unchanged();
             let wait_until = match self.turn().await {
                 Ok(()) => {
-                    backoff.reset();
+                    outage.reset();
                     self.next_turn()
                 }
                 Err(error) if error.is_retryable() && self.config.is_patient => {
                     self.services.metrics.store_errors.add(1);
-                    if backoff.is_worth_a_line() {
+                    if outage.is_worth_a_line() {
                         tracing::warn!(orchestrator_id = %self.id, %error, "the book does not answer; trying again");
                     }
                     tokio::select! {
                         () = stop.asked() => break,
-                        () = tokio::time::sleep(backoff.next()) => continue,
+                        () = tokio::time::sleep(outage.next_wait()) => continue,
                     }
                 }
                 Err(error) => return Err(error.into()),

@@ -1,8 +1,9 @@
 //! How far a scan is, for showing it. Nothing here decides anything: the book does.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 /// Counters that the worker adds to as it goes. Relaxed: each is only ever shown.
 #[derive(Debug, Default)]
@@ -61,12 +62,12 @@ impl Progress {
     /// A source asked to be left alone for so long.
     pub(crate) fn wait(&self, after: Duration) {
         let until = Instant::now() + after;
-        let mut waiting = self.waiting_until.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.waiting_until.lock();
         *waiting = Some(waiting.map_or(until, |other| other.max(until)));
     }
 
     fn waiting(&self) -> Option<Duration> {
-        let until = *self.waiting_until.lock().unwrap_or_else(PoisonError::into_inner);
+        let until = *self.waiting_until.lock();
         until?.checked_duration_since(Instant::now())
     }
 

@@ -2,12 +2,13 @@
 //! are read again, and each value is matched to its finding by span, rule and fingerprint.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use domesday_connector::Connector;
 use domesday_engine::Scanner;
 use domesday_model::{FindingDraft, Fingerprint, ListedObject, Location, ObjectReport, ScanOptions, Span};
 use domesday_scheduler::{Packet, PacketTotals, ResultSink, ScanCore};
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use crate::kinds::classify::{PacketSource, packet_options};
@@ -36,7 +37,7 @@ pub async fn reveal(
     });
     // A core that went away reveals nothing; the report then says that the value is not to be had.
     let _ = ended.await;
-    std::mem::take(&mut *values.lock().unwrap_or_else(PoisonError::into_inner))
+    std::mem::take(&mut *values.lock())
 }
 
 struct Revealed {
@@ -50,13 +51,13 @@ impl ResultSink for Revealed {
     fn object(&self, _: ObjectReport) {}
 
     fn packet_done(&self, _: PacketTotals) {
-        if let Some(done) = self.done.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some(done) = self.done.lock().take() {
             let _ = done.send(());
         }
     }
 
     fn reveal(&self, finding: &FindingDraft, value: &[u8]) {
         let key = ((*finding.location).clone(), finding.span, finding.rule.to_string(), finding.fingerprint);
-        self.values.lock().unwrap_or_else(PoisonError::into_inner).insert(key, value.to_vec());
+        self.values.lock().insert(key, value.to_vec());
     }
 }

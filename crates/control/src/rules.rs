@@ -1,11 +1,12 @@
 //! The rule sets of running jobs: every worker of a job uses exactly the set that the job pinned.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use domesday_engine::{RuleSet, RuleSource, Scanner};
 use domesday_model::{RuleSetHash, Score};
 use domesday_store::SharedStore;
+use parking_lot::Mutex;
 
 use crate::ControlError;
 
@@ -63,13 +64,13 @@ impl RuleCache {
         if let Some(scanner) = self.ready(hash, floor) {
             return Ok(scanner);
         }
-        let known = self.lock().rules.get(&hash).cloned();
+        let known = self.cached.lock().rules.get(&hash).cloned();
         let rules = match known {
             Some(rules) => rules,
             None => Arc::new(read(store, hash).await?),
         };
         let scanner = Arc::new(Scanner::with_floor(Arc::clone(&rules), floor));
-        let mut cached = self.lock();
+        let mut cached = self.cached.lock();
         if cached.scanners.len() >= CACHED_MAX {
             *cached = Cached::default();
         }
@@ -79,11 +80,7 @@ impl RuleCache {
     }
 
     fn ready(&self, hash: RuleSetHash, floor: Score) -> Option<Arc<Scanner>> {
-        self.lock().scanners.get(&(hash, floor)).cloned()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Cached> {
-        self.cached.lock().unwrap_or_else(PoisonError::into_inner)
+        self.cached.lock().scanners.get(&(hash, floor)).cloned()
     }
 }
 

@@ -103,6 +103,10 @@ impl Bench {
         Arc::new(move || ProcessId((starts.fetch_add(1, Ordering::SeqCst) as u128 + 1).to_be_bytes()))
     }
 
+    fn stopping(&self, signal: StopSignal) -> Mishap {
+        Mishap::Stop(signal, Arc::clone(&self.metrics))
+    }
+
     async fn run(&self, stop: Stop) -> Result<MasterJob, ControlError> {
         self.run_master(MASTER, stop).await
     }
@@ -232,7 +236,7 @@ async fn a_half_listed_folder_is_gone_on_with() {
         let fake = Fake::new(&[("a", 3), ("b", MANY), ("c", 2)], policy);
         let bench = Bench::new(Arc::clone(&fake), Options::default()).await;
         let (signal, stop) = StopSignal::new();
-        fake.then(2_500, Mishap::Stop(signal));
+        fake.then(2_500, bench.stopping(signal));
         let job = bench.run(stop).await.unwrap();
         assert_eq!(job.status, JobStatus::Running, "{policy:?}");
         let summary = bench.store.summary(MASTER).await.unwrap();
@@ -247,7 +251,7 @@ async fn a_half_listed_folder_is_gone_on_with() {
         let further: &[usize] = if policy == FromResumePoint { &[] } else { &[3_500, 4_000] };
         for &after in further {
             let (signal, stop) = StopSignal::new();
-            fake.then(after, Mishap::Stop(signal));
+            fake.then(after, bench.stopping(signal));
             assert_eq!(bench.run(stop).await.unwrap().status, JobStatus::Running, "{policy:?}");
         }
         let job = bench.run(never()).await.unwrap();
@@ -287,7 +291,7 @@ async fn a_pass_that_fails_is_the_last() {
     let fake = Fake::new(&[("a", MANY), ("b", 3)], ResumePolicy::ExcludeStaged);
     let bench = Bench::new(Arc::clone(&fake), Options::default()).await;
     let (signal, stop) = StopSignal::new();
-    fake.then(MANY - 500, Mishap::Stop(signal));
+    fake.then(MANY - 500, bench.stopping(signal));
     assert_eq!(bench.run(stop).await.unwrap().status, JobStatus::Running);
     fake.then(3_000, Mishap::Fail);
     assert_eq!(bench.run(never()).await.unwrap().status, JobStatus::PartiallyCompleted);
@@ -303,14 +307,16 @@ async fn others_take_over_when_leases_run_out() {
     let options = Options { clock: Arc::clone(&clock) as _, ..Options::default() };
     let fake = Fake::new(&[("a", MANY), ("b", 40)], ResumePolicy::ExcludeStaged);
     let bench = Bench::new(Arc::clone(&fake), options).await;
-    let (halfway, mut reached) = StopSignal::new();
-    fake.then(2_000, Mishap::Stop(halfway));
+    let ((halfway, mut reached), (release, held)) = (StopSignal::new(), StopSignal::new());
+    fake.then(2_000, Mishap::Hold(halfway, held));
     let first = [tokio::spawn(bench.orchestrator().run(never())), tokio::spawn(bench.worker().run(never()))];
     reached.asked().await;
     for gone in first {
         gone.abort();
         assert!(gone.await.unwrap_err().is_cancelled());
     }
+    // The listing cannot be aborted: it goes on, for nobody.
+    release.stop();
 
     let other = Process::new(bench.process(), Role::Orchestrator, GROUP);
     bench.store.register(&other, LEASE).await.unwrap();

@@ -6,12 +6,13 @@
 //! expired.
 
 use std::path::{self, Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{env, thread};
 
 use domesday_connector::{ConnectorError, Surroundings};
-use domesday_model::Reason;
+use domesday_model::{Backoff, Reason};
+use parking_lot::Mutex;
 
 use super::config::{GitConfig, KIND};
 use super::error::GitError;
@@ -26,9 +27,9 @@ use super::worktree::{Tracked, Worktree};
 const MIRRORS_FOLDER: &str = "git-mirrors";
 /// How long a remote is left alone after it was asked for an object that the mirror has not.
 const ASK_AGAIN_AFTER: Duration = Duration::from_secs(60);
-/// How often it is asked, when it cannot be reached, and how long after the first time; then twice as long.
+/// How often it is asked, when it cannot be reached, and the waits between.
 const ATTEMPTS: u32 = 4;
-const ATTEMPT_PAUSE: Duration = Duration::from_millis(250);
+const BACKOFF: Backoff = Backoff::new(Duration::from_millis(350), Duration::from_secs(2));
 
 /// What listings of one repository share.
 pub(super) struct Source {
@@ -122,17 +123,13 @@ impl Source {
             }
         };
         let repository = Arc::new(repository);
-        *self.current() = Some(Arc::clone(&repository));
+        *self.current.lock() = Some(Arc::clone(&repository));
         Ok(repository)
-    }
-
-    fn current(&self) -> MutexGuard<'_, Option<Arc<Repository>>> {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The repository as it was last seen, by this process or another. May block.
     pub fn repository(&self) -> Result<Arc<Repository>, ConnectorError> {
-        let mut current = self.current();
+        let mut current = self.current.lock();
         if let Some(repository) = &*current {
             return Ok(Arc::clone(repository));
         }
@@ -166,8 +163,8 @@ impl Source {
         remote: &Remote,
         seen: Option<&Arc<Repository>>,
     ) -> Result<Arc<Repository>, ConnectorError> {
-        let mut asked = remote.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        let current = self.current().clone();
+        let mut asked = remote.asked.lock();
+        let current = self.current.lock().clone();
         if let Some(current) = current
             && seen.is_none_or(|seen| !Arc::ptr_eq(seen, &current))
         {
@@ -187,7 +184,7 @@ impl Source {
             if !outcome.as_ref().is_err_and(ConnectorError::is_retryable) {
                 break;
             }
-            thread::park_timeout(ATTEMPT_PAUSE * 2u32.pow(attempt - 1));
+            thread::park_timeout(BACKOFF.after(attempt));
             outcome = self.ask_once(remote);
         }
         let failed = outcome.as_ref().err().map(|error| (error.reason(), error.to_string()));
@@ -208,7 +205,7 @@ impl Source {
             return Ok(None);
         };
         let tracked = {
-            let mut tracked = self.tracked.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut tracked = self.tracked.lock();
             *tracked = Tracked::load(&repository, tracked.as_ref()).ok();
             tracked.clone()
         };

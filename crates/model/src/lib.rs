@@ -3,6 +3,7 @@
 //! Everything here is pure. This crate must not know IO, async or SQL; a value of one of these
 //! types means the same in a laptop's embedded book and in a fleet's PostgreSQL.
 
+pub mod backoff;
 pub mod finding;
 pub mod fingerprint;
 pub mod ids;
@@ -22,6 +23,7 @@ pub mod target;
 pub mod task;
 pub mod template;
 
+pub use backoff::Backoff;
 pub use finding::{Category, FindingDraft, Level, Location, NestedStep, Position, Score, Span};
 pub use fingerprint::{Fingerprint, FingerprintKey};
 pub use ids::{

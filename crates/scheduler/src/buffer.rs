@@ -4,7 +4,9 @@
 //! Buffers are zeroed once, when made, and reused as they are: how much of one is filled travels with
 //! the task, so no byte of another object is ever looked at.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 /// The largest buffer, overlap included: 4 MiB.
 pub const BUFFER_LEN_MAX: usize = 4 << 20;
@@ -30,7 +32,7 @@ impl BufferPool {
 
     /// A free buffer, or `None` when all are in use; never blocks for one.
     pub fn try_take(self: &Arc<Self>) -> Option<TsBufferHandle> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         let bytes = match state.free.pop() {
             Some(bytes) => bytes,
             None if state.made < self.count => {
@@ -45,12 +47,12 @@ impl BufferPool {
 
     /// Buffers made so far: never more than the pool's bound.
     pub fn made(&self) -> usize {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).made
+        self.state.lock().made
     }
 
     /// Buffers at rest in the pool.
     pub fn free(&self) -> usize {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).free.len()
+        self.state.lock().free.len()
     }
 }
 
@@ -84,7 +86,7 @@ impl TsBufferHandle {
 impl Drop for TsBufferHandle {
     fn drop(&mut self) {
         let bytes = std::mem::take(&mut self.bytes);
-        self.pool.state.lock().unwrap_or_else(PoisonError::into_inner).free.push(bytes);
+        self.pool.state.lock().free.push(bytes);
     }
 }
 

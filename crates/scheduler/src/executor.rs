@@ -8,12 +8,13 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use crossbeam_deque::{Injector, Steal, Stealer, Worker};
 use domesday_content::ObjectError;
 use domesday_engine::{Match, Scratch};
 use domesday_model::Reason;
+use parking_lot::Mutex;
 
 use crate::buffer::{BufferPool, new_buffer};
 use crate::fetch::Fetch;
@@ -258,7 +259,7 @@ pub(crate) struct Turn {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        if let Some(task) = self.task.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some(task) = self.task.get_mut().take() {
             self.queue.inject(task);
         }
     }

@@ -12,7 +12,7 @@
 
 use std::collections::VecDeque;
 
-use crate::sync::{AtomicUsize, Condvar, Mutex, Ordering, fence, lock};
+use crate::sync::{AtomicUsize, Condvar, Mutex, Ordering, fence, lock, wait};
 
 /// A bounded count of permits.
 pub struct CountBudget {
@@ -99,7 +99,7 @@ impl<T> Gate<T> {
         self.waiting.fetch_add(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         while !self.budget.try_acquire() {
-            room = self.released.wait(room).unwrap_or_else(|poisoned| poisoned.into_inner());
+            room = wait(&self.released, room);
         }
         room.blocked -= 1;
         self.waiting.fetch_sub(1, Ordering::Relaxed);

@@ -5,7 +5,7 @@
 //! between the two steps on both sides, a task cannot be pushed unseen while all threads fall asleep.
 //! This module must not know tasks or queues, so that loom can explore it (`tests/loom.rs`).
 
-use crate::sync::{AtomicUsize, Condvar, Mutex, Ordering, fence, lock};
+use crate::sync::{AtomicUsize, Condvar, Mutex, Ordering, fence, lock, wait};
 
 /// What a thread that wanted to sleep does next.
 #[derive(Debug, PartialEq, Eq)]
@@ -66,7 +66,7 @@ impl Idle {
                 state.wakeups -= 1;
                 return Wake::Retry;
             }
-            state = self.woken.wait(state).unwrap_or_else(|poisoned| poisoned.into_inner());
+            state = wait(&self.woken, state);
         }
     }
 

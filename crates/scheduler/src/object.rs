@@ -7,12 +7,13 @@
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use domesday_content::{Budget, ObjectError};
 use domesday_engine::PathKind;
 use domesday_model::reason::Weight;
 use domesday_model::{Location, NestedStep, ObjectReport, ObjectStatus, TableObservation};
+use parking_lot::Mutex;
 
 use crate::executor::Turn;
 use crate::frontier::Permit;
@@ -218,7 +219,7 @@ impl ObjectCtx {
     }
 
     pub(crate) fn add_findings(&self, tallies: Vec<Tally>) {
-        let mut results = self.results.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut results = self.results.lock();
         results.occurrences.add(tallies, self.packet.options.occurrence_cap);
     }
 
@@ -234,12 +235,12 @@ impl ObjectCtx {
 
     /// Notes what was observed of the table that the object is.
     pub(crate) fn observe(&self, table: TableObservation) {
-        self.results.lock().unwrap_or_else(PoisonError::into_inner).table = Some(table);
+        self.results.lock().table = Some(table);
     }
 
     /// Notes that the object cannot be scanned whole, because of what is at offset `at`.
     pub(crate) fn flaw(&self, at: u64, error: ObjectError) {
-        let mut results = self.results.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut results = self.results.lock();
         let order = |at: u64, error: &ObjectError| (at, error.reason, error.detail.clone());
         let earlier = |flaw: &Flaw| order(flaw.at, &flaw.error) <= order(at, &error);
         if !results.flaw.as_ref().is_some_and(earlier) {
@@ -298,7 +299,7 @@ impl Drop for ObjectCtx {
             Origin::Nested(_) => &totals.nested_objects,
         };
         objects.fetch_add(1, Ordering::Relaxed);
-        let results = self.results.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let results = self.results.get_mut();
         if !results.is_empty() {
             let results = std::mem::take(results);
             self.packet.guarded("the result sink", || self.report(results));

@@ -5,12 +5,13 @@
 //! context is the end, exactly once, after the results of every object.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use domesday_content::{Limits, ObjectError};
 use domesday_engine::Scanner;
 use domesday_model::{FindingDraft, FingerprintKey, ObjectReport, Reason, Score, TableObservation};
+use parking_lot::{Condvar, Mutex};
 
 use crate::source::ObjectSource;
 
@@ -101,9 +102,9 @@ pub(crate) struct LivePackets {
 impl LivePackets {
     /// Waits until every packet is done. Only off executor threads.
     pub(crate) fn wait(&self) {
-        let mut count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut count = self.count.lock();
         while *count > 0 {
-            count = self.none_left.wait(count).unwrap_or_else(PoisonError::into_inner);
+            self.none_left.wait(&mut count);
         }
     }
 
@@ -144,7 +145,7 @@ impl PacketCtx {
         live: Arc<LivePackets>,
     ) -> (Arc<Self>, PacketHandle) {
         let cancelled = Arc::new(AtomicBool::new(false));
-        *live.count.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        *live.count.lock() += 1;
         let Packet { source, sink, scanner, mut options } = packet;
         options.occurrence_cap = options.occurrence_cap.max(1);
         let handle = PacketHandle { cancelled: Arc::clone(&cancelled) };
@@ -168,7 +169,7 @@ impl PacketCtx {
 
     /// Notes that the packet's results are not all there; the first cause is kept.
     pub(crate) fn fail(&self, error: ObjectError) {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        self.failure.lock().get_or_insert(error);
     }
 
     /// Calls code of the source or the sink that must not take the thread down with it.
@@ -194,11 +195,11 @@ impl Drop for PacketCtx {
             findings: get(&self.totals.findings),
             overflow: get(&self.totals.overflow),
             cancelled: self.is_cancelled(),
-            failure: self.failure.lock().unwrap_or_else(PoisonError::into_inner).take(),
+            failure: self.failure.lock().take(),
         };
         // Nobody is left to tell of a panic here; the next packet must still run.
         let _ = catch_unwind(AssertUnwindSafe(|| self.sink.packet_done(totals)));
-        let mut count = self.live.count.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut count = self.live.count.lock();
         *count -= 1;
         self.live.none_left.notify_all();
     }

@@ -14,10 +14,11 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use domesday_content::{ObjectError, ReadAt};
 use domesday_engine::{LOOKAHEAD, LOOKBEHIND};
+use parking_lot::Mutex;
 
 use crate::executor::WorkerCtx;
 use crate::fetch::{ChunkStream, Fetch};
@@ -107,7 +108,7 @@ impl Pieces {
 
     /// Notes the end of a piece, and adds what no longer waits for a piece before it.
     fn end(&self, piece: u64, scanned: Scanned, mut add: impl FnMut(u64, Vec<Tally>)) -> Next {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         state.in_work -= 1;
         if scanned.end.is_none() {
             state.begun = self.count;
@@ -125,7 +126,7 @@ impl Pieces {
     }
 
     fn begin(&self) -> Range<u64> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).hand_out(self)
+        self.state.lock().hand_out(self)
     }
 
     /// Reads from an offset on.

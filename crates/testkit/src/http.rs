@@ -6,9 +6,10 @@
 use std::io;
 use std::net::Ipv4Addr;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::sleep;
@@ -186,7 +187,7 @@ impl Server {
 
     /// What was asked for so far.
     pub fn requests(&self) -> Vec<Request> {
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.requests.lock().clone()
     }
 
     /// How often this path was asked for, whatever the query.
@@ -210,7 +211,7 @@ async fn serve(client: TcpStream, handler: Arc<Handler>, log: Arc<Mutex<Vec<Requ
     let _ = client.set_nodelay(true);
     let mut client = BufReader::new(client);
     while let Ok(Some(request)) = read_request(&mut client).await {
-        log.lock().unwrap_or_else(PoisonError::into_inner).push(request.clone());
+        log.lock().push(request.clone());
         let is_head = request.method == "HEAD";
         let handler = Arc::clone(&handler);
         // A handler that panics is a reset connection: the test sees that, and the panic in its output.

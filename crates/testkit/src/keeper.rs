@@ -8,7 +8,8 @@ use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 /// `nobody` on the systems this runs on: servers refuse to be the superuser's.
 pub(crate) const UNPRIVILEGED: u32 = 65_534;
@@ -55,7 +56,7 @@ impl Keeper {
     /// Waits for the answer, for which the script itself waits a minute at most.
     fn has_done(&self) -> bool {
         let mut answer = String::new();
-        self.answers.lock().unwrap_or_else(PoisonError::into_inner).read_line(&mut answer).unwrap();
+        self.answers.lock().read_line(&mut answer).unwrap();
         answer.trim() == "done"
     }
 

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
-use super::sources::{files, is_test_file};
+use super::sources::{files, is_test_file, production_lines};
 
 /// The document that lists the kinds, and how a line of it does.
 const REFERENCE: &str = "docs/connectors.md";
@@ -76,21 +76,23 @@ fn offences_of(name: &str, text: &str, kinds: &[&str]) -> Vec<String> {
         return Vec::new();
     }
     let meant = OTHER_MEANINGS.iter().find(|(file, _)| *file == name).map_or(&[][..], |(_, words)| words);
-    let production = text.lines().take_while(|line| line.trim() != "#[cfg(test)]");
+    let lines: Vec<&str> = text.lines().collect();
+    let is_production = production_lines(&lines);
     let mut offences = Vec::new();
-    for (index, line) in production.enumerate() {
+    for (index, line) in lines.iter().enumerate() {
         let code = line.trim_start();
-        if code.starts_with("//") {
+        if !is_production[index] || code.starts_with("//") {
             continue;
         }
         let at = format!("{name}:{}", index + 1);
         if CONNECTOR_CRATES.iter().any(|named| code.contains(named)) {
             offences.push(format!("{at}: a concrete connector; only {REGISTRATION} may name one"));
         }
-        let named = kinds.iter().find(|kind| !meant.contains(kind) && code.contains(&format!("\"{kind}\"")));
-        if let Some(kind) = named {
-            offences.push(format!("{at}: the kind `{kind}`: ask the connector's factory instead"));
-        }
+        let named =
+            kinds.iter().filter(|kind| !meant.contains(kind) && code.contains(&format!("\"{kind}\"")));
+        offences.extend(
+            named.map(|kind| format!("{at}: the kind `{kind}`: ask the connector's factory instead")),
+        );
     }
     offences
 }
@@ -128,7 +130,11 @@ mod tests {
         check(REGISTRATION, text, &[]);
         check("crates/cli/src/target/tests.rs", text, &[]);
         check("crates/cli/tests/usage.rs", text, &[]);
-        check("crates/cli/src/a.rs", "//! Owns.\n// \"git\"\n#[cfg(test)]\n\"git\"\n", &[]);
+        let tests = "#[cfg(test)]\nmod tests {\n    \"git\"\n}\n";
+        check("crates/cli/src/a.rs", &format!("//! Owns.\n// \"git\"\n{tests}"), &[]);
+        check("crates/cli/src/a.rs", &format!("//! Owns.\n{tests}\"git\"\n"), &["a.rs:6: the kind `git`"]);
+        let two = "//! Owns.\n[\"git\", \"github\"]\n";
+        check("crates/cli/src/a.rs", two, &["a.rs:2: the kind `git`", "a.rs:2: the kind `github`"]);
         check("crates/cli/src/a.rs", "//! Owns.\n\"--kind git\"\n", &[]);
     }
 

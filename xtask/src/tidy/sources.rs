@@ -103,7 +103,7 @@ fn offences_of(name: &str, text: &str) -> Vec<String> {
 
 /// For each line whether it is production code: all but the items under `#[cfg(test)]`, wherever in the file they stand.
 /// An item ends with the first line of its own indentation that closes it, which `cargo fmt` guarantees.
-fn production_lines(lines: &[&str]) -> Vec<bool> {
+pub(super) fn production_lines(lines: &[&str]) -> Vec<bool> {
     let mut is_production = vec![true; lines.len()];
     let mut index = 0;
     while index < lines.len() {

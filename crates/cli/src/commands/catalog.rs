@@ -12,6 +12,7 @@ use domesday_control::compose::matches;
 use domesday_engine::RuleSet;
 use domesday_model::{Level, Location, RuleSetHash, TableKind, TableObservation, TableShape};
 use domesday_store::{CatalogSource, ReportStore};
+use percent_encoding::percent_decode;
 
 use super::report::Output;
 use super::which::find_job;
@@ -265,8 +266,7 @@ fn place(location: &Location, kind: TableKind) -> TablePlace {
 
 /// The name that a level of a key stands for.
 fn unescaped(level: &[u8]) -> String {
-    let level = String::from_utf8_lossy(level);
-    level.replace("%2F", "/").replace("%2f", "/").replace("%25", "%")
+    percent_decode(level).decode_utf8_lossy().into_owned()
 }
 
 #[cfg(test)]

@@ -6,7 +6,9 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use domesday_connector::address::IN_PATH;
 use domesday_model::key::escaped;
+use percent_encoding::percent_encode;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Whether a character acts on what shows it rather than being shown: controls, line separators, and
@@ -87,14 +89,7 @@ pub fn uri(path: &[u8]) -> String {
     if path.starts_with(b"/") {
         out.push_str("file://");
     }
-    for &byte in path {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
-                out.push(byte.into())
-            }
-            _ => write!(out, "%{byte:02X}").expect("writing to a String cannot fail"),
-        }
-    }
+    out.extend(percent_encode(path, IN_PATH));
     out
 }
 

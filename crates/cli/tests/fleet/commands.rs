@@ -1,9 +1,8 @@
 //! Pause, resume and cancel, whatever the job is at.
 
 use domesday_testkit::fleet::Process;
-use domesday_testkit::wait;
 
-use crate::place::{HEARTBEAT, Place};
+use crate::place::Place;
 
 /// A fleet of one orchestrator and two workers, with a job that takes a while; the job's id and its files.
 fn at_work(place: &Place) -> (Vec<Process>, String, u64) {
@@ -44,7 +43,7 @@ fn a_paused_job_stays_paused_over_a_restart_and_goes_on_when_resumed() {
     let sessions = place.number("SELECT count(*) FROM worker_sessions");
     let _fleet = start(&place);
     place.wait("new workers", || place.number("SELECT count(*) FROM worker_sessions") == sessions + 2);
-    wait::pause(2 * HEARTBEAT);
+    place.wait_for_heartbeats(2);
     assert_eq!(standing(&place), paused);
     place.run(&["job", "resume", &job]);
     place.wait_for_status(&job, "COMPLETED");
@@ -64,7 +63,7 @@ fn a_cancelled_job_ends_cancelled_and_keeps_what_it_found() {
     for command in ["resume", "pause"] {
         let _ = place.fleet.run(["job", command, &job]);
     }
-    wait::pause(HEARTBEAT);
+    place.wait_for_heartbeats(1);
     assert_eq!(place.statuses(&job), ["CANCELLED"]);
     assert_eq!(place.found(), (found, occurrences));
 }

@@ -1,5 +1,6 @@
 //! A book of its own for each test, trees to scan, and the processes of a fleet.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -16,7 +17,6 @@ use crate::common::KEY;
 pub const PATIENCE: Duration = Duration::from_secs(90);
 /// The lease of its processes; they renew it three times as often.
 pub const LEASE: Duration = Duration::from_secs(3);
-pub const HEARTBEAT: Duration = Duration::from_secs(1);
 /// A poor key, and therefore only for tests.
 pub const FINGERPRINT_KEY: &str = "c0ffee00c0ffee00c0ffee00c0ffee00";
 /// Not asked for by the server, and not to be seen anywhere.
@@ -158,6 +158,22 @@ impl Place {
     pub fn wait(&self, what: &str, mut has_happened: impl FnMut() -> bool) {
         let happened = wait::until(PATIENCE, || has_happened().then_some(()));
         assert!(happened.is_some(), "not within {PATIENCE:?}: {what}\n{}", self.state());
+    }
+
+    /// Waits until every process has renewed its lease so often.
+    #[track_caller]
+    pub fn wait_for_heartbeats(&self, count: usize) {
+        let leases = || {
+            let rows = self.sql(
+                "SELECT encode(id, 'hex'), lease_expiry FROM worker_sessions WHERE lease_expiry > now_ms() UNION ALL
+                 SELECT encode(id, 'hex'), lease_expiry FROM orchestrators WHERE lease_expiry > now_ms()",
+            );
+            rows.lines().map(str::to_owned).collect::<HashSet<_>>()
+        };
+        for _ in 0..count {
+            let before = leases();
+            self.wait("a heartbeat of every process", || leases().is_disjoint(&before));
+        }
     }
 
     /// Tasks of classification that have this status.

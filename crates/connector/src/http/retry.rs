@@ -1,19 +1,12 @@
-//! When to ask again: what a server says about it, and how long to wait when it says nothing.
+//! When to ask again, as a server says it.
 //!
 //! Points in time are told by the answer's own `Date`, so that no clock of ours, nor its being wrong, is in it.
 
-use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
 use reqwest::header::{DATE, HeaderMap, HeaderName, RETRY_AFTER};
 
 const SECONDS_PER_DAY: i64 = 86_400;
-
-/// Half to all of `wait`, by chance, so that those who failed together do not come back together.
-pub fn jitter(wait: Duration) -> Duration {
-    let random = RandomState::new().hash_one(()) % 1_000;
-    wait / 2 + wait.mul_f64(random as f64 / 2_000.0)
-}
 
 /// The wait that an answer's `Retry-After` asks for, in seconds or until a point in time.
 pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
@@ -97,11 +90,5 @@ mod tests {
         }
         assert_eq!(retry_after(&HeaderMap::new()), None);
         assert_eq!(retry_after(&headers("Sun, 06 Nov 1994 08:50:07 GMT", "now")), None);
-    }
-
-    #[test]
-    fn waits_are_half_to_all_of_what_was_meant() {
-        let second = Duration::from_secs(1);
-        assert!((0..100).map(|_| jitter(second)).all(|wait| wait >= second / 2 && wait <= second));
     }
 }

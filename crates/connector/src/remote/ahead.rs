@@ -1,10 +1,11 @@
 //! The beginnings of a packet's objects, asked for before the objects are opened.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use domesday_content::ObjectError;
 use domesday_model::ListedObject;
 use domesday_scheduler::Opened;
+use parking_lot::Mutex;
 
 use super::budget::{AHEAD, Bytes};
 use super::part::{Object, Pending, Whole};
@@ -57,7 +58,7 @@ async fn feed(packet: Arc<Packet>) {
         let range = reader::first_range(object);
         let len = range.end.max(OBJECT_LEN_MIN);
         let (Some(window), Some(room)) = (window.take(len).await, AHEAD.take(len).await) else { return };
-        let mut slots = packet.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slots = packet.slots.lock();
         if let slot @ Slot::Waiting = &mut slots[index]
             && let Ok(pending) = object.begin(range, &Whole::default(), vec![window, room])
         {
@@ -70,7 +71,7 @@ impl ReadAhead for PacketAhead {
     fn open(&self, index: usize) -> Result<Opened, ObjectError> {
         let object = Arc::clone(&self.packet.objects[index]);
         let slot = {
-            let mut slots = self.packet.slots.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut slots = self.packet.slots.lock();
             std::mem::replace(&mut slots[index], Slot::Opened)
         };
         let opened = match slot {

@@ -32,12 +32,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use domesday_content::ObjectError;
-use domesday_model::{ListedObject, ObjectKey, Reason, VersionMarks};
+use domesday_model::backoff::jitter;
+use domesday_model::{Backoff, ListedObject, ObjectKey, Reason, VersionMarks};
 use domesday_scheduler::OpenBytes;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::ReadAhead;
-use crate::http::jitter;
 use ahead::PacketAhead;
 use part::Object;
 
@@ -135,15 +135,14 @@ impl Failure {
 
 /// How often a request that fails for a passing reason is made, at most.
 pub const ATTEMPTS_MAX: u32 = 8;
-/// The pause after the first failed attempt; each further one is twice as long.
-const BACKOFF_FIRST: Duration = Duration::from_millis(50);
-/// The longest pause, also when a source asks for more.
-const BACKOFF_MAX: Duration = Duration::from_secs(10);
+/// The longest pause between two attempts, also when a source asks for more.
+const PAUSE_MAX: Duration = Duration::from_secs(10);
+/// The pauses where a source says nothing.
+const BACKOFF: Backoff = Backoff::new(Duration::from_millis(50), PAUSE_MAX);
 
-/// The pause after this many failed attempts: twice as long each time, or as long as the source asks for.
-pub fn backoff(failed: u32, retry_after: Option<Duration>) -> Duration {
-    let doubled = BACKOFF_FIRST.saturating_mul(1 << failed.saturating_sub(1).min(16));
-    jitter(retry_after.unwrap_or(doubled).min(BACKOFF_MAX))
+/// The pause after this many failed attempts: as long as the source asks for, or twice as long each time.
+pub fn pause(failed: u32, retry_after: Option<Duration>) -> Duration {
+    retry_after.map_or_else(|| BACKOFF.after(failed), |asked| jitter(asked.min(PAUSE_MAX)))
 }
 
 /// The objects of one remote data source.

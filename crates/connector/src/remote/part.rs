@@ -11,7 +11,7 @@ use domesday_model::{ObjectKey, Reason};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::budget::{REQUESTS, shrink};
-use super::{ATTEMPTS_MAX, AbortOnDrop, Failure, Listed, RangeSource, Received, backoff, runtime};
+use super::{ATTEMPTS_MAX, AbortOnDrop, Failure, Listed, RangeSource, Received, pause, runtime};
 
 /// How long one part may take once its turn has come, with all its retries.
 const PART_TIME_MAX: Duration = Duration::from_secs(300);
@@ -108,9 +108,9 @@ impl Object {
             if !failure.is_transient || failed >= ATTEMPTS_MAX {
                 return Err(failure.error);
             }
-            let pause = backoff(failed, failure.retry_after);
-            tracing::debug!(object = %self.key, error = %failure.error, ?pause, "remote read failed, trying again");
-            tokio::time::sleep(pause).await;
+            let wait = pause(failed, failure.retry_after);
+            tracing::debug!(object = %self.key, error = %failure.error, ?wait, "remote read failed, trying again");
+            tokio::time::sleep(wait).await;
         }
         let Received { mut bytes, size, version, .. } = received;
         bytes.shrink_to_fit();

@@ -2,10 +2,11 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use domesday_content::{ObjectError, ReadAt};
+use parking_lot::Mutex;
 
 use super::budget::PARTS;
 use super::part::{Object, Whole};
@@ -54,7 +55,7 @@ impl ReadAt for RandomReader {
         if offset >= self.size || buf.is_empty() {
             return Ok(0);
         }
-        let mut blocks = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut blocks = self.blocks.lock();
         let holds = |(start, bytes): &(u64, Bytes)| (*start..*start + bytes.len() as u64).contains(&offset);
         match blocks.iter().position(holds) {
             Some(index) => {

@@ -158,7 +158,8 @@ fn a_packet_larger_than_the_budgets_is_read_by_a_single_thread() {
 #[test]
 fn pauses_grow_to_a_limit() {
     let (second, hour) = (Duration::from_secs(1), Duration::from_secs(3_600));
-    assert!(backoff(1, None) <= BACKOFF_FIRST && backoff(5, None) > 4 * BACKOFF_FIRST);
-    assert!(backoff(60, None) <= BACKOFF_MAX && backoff(1, Some(hour)) <= BACKOFF_MAX);
-    assert!(backoff(1, Some(8 * second)) >= 4 * second);
+    let first = BACKOFF.longest_after(1);
+    assert!(pause(1, None) <= first && pause(5, None) > 4 * first);
+    assert!(pause(60, None) <= PAUSE_MAX && pause(1, Some(hour)) <= PAUSE_MAX);
+    assert!(pause(1, Some(8 * second)) >= 4 * second);
 }

@@ -3,7 +3,9 @@
 //! The path names one database to scan; without it the server is discovered. The query sets fields of the
 //! configuration by their names. A password has no place here: it is a credential.
 
-use domesday_connector::address::percent_decoded;
+use std::borrow::Cow;
+
+use percent_encoding::percent_decode_str;
 use reqwest::Url;
 use serde_json::{Map, Value, json};
 
@@ -32,7 +34,10 @@ pub fn parse_address(text: &str) -> Result<Value, BadAddress> {
     if url.password().is_some() {
         return Err(bad("it has a password in it, which is a credential"));
     }
-    let decode = |text: &str| String::from_utf8(percent_decoded(text)).map_err(|_| bad("it is not UTF-8"));
+    let decode = |text| {
+        let decoded = percent_decode_str(text).decode_utf8();
+        decoded.map(Cow::into_owned).map_err(|_| bad("it is not UTF-8"))
+    };
     let mut fields = Map::new();
     if let Some(host) = url.host_str().filter(|host| !host.is_empty()) {
         fields.insert("host".into(), json!(decode(host.trim_start_matches('[').trim_end_matches(']'))?));

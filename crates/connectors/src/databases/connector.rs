@@ -1,13 +1,14 @@
 //! The connector of every kind of database: which container is which level, and what is asked of the dialect.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use domesday_connector::{Connector, ConnectorError, Listing, ReadAhead, remote};
 use domesday_content::ObjectError;
 use domesday_model::{ListedObject, ObjectKey, Reason, ResumePolicy, TableKind, TableShape};
 use domesday_scheduler::Opened;
+use parking_lot::Mutex;
 
 use super::config::{DatabaseConfig, Mode};
 use super::dialect::{Dialect, FoundTable, Session, TableName, Which};
@@ -175,12 +176,12 @@ impl Source {
 
     /// The shape of a table that was seen lately.
     pub fn known_shape(&self, table: &TableName) -> Option<Arc<TableShape>> {
-        let shapes = self.shapes.lock().unwrap_or_else(PoisonError::into_inner);
+        let shapes = self.shapes.lock();
         shapes.iter().find(|(name, _)| name == table).map(|(_, shape)| Arc::clone(shape))
     }
 
     pub fn keep_shape(&self, table: &TableName, shape: &Arc<TableShape>) {
-        let mut shapes = self.shapes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shapes = self.shapes.lock();
         shapes.retain(|(name, _)| name != table);
         if shapes.len() == SHAPES_MAX {
             shapes.pop_front();

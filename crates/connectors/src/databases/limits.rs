@@ -1,8 +1,8 @@
 //! How fast a source is read: rows and bytes per second, shared by all that this process reads of it.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::{Instant, sleep_until};
 
 use super::config::DatabaseConfig;
@@ -53,7 +53,7 @@ impl Rate {
     fn spend(&self, amount: u64) -> Instant {
         let now = Instant::now();
         let cost = Duration::from_secs_f64(amount as f64 / self.per_second as f64);
-        let mut paid = self.paid.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut paid = self.paid.lock();
         *paid = (*paid).max(now.checked_sub(BURST).unwrap_or(now)) + cost;
         *paid
     }

@@ -1,5 +1,7 @@
 //! Names of databases, schemas and tables as parts of keys: `%` and `/` are percent-encoded and nothing else, so
 //! that whatever a name is, it stays one level, and comes back as it was.
+//!
+//! A name has exactly one encoding, and what is no encoding is refused: a crate for percent-encoding does neither.
 
 use domesday_model::ObjectKey;
 

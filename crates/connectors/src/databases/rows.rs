@@ -5,13 +5,14 @@
 //! memory is used again. How long the server takes is watched here, too: time in which the core is behind, or the
 //! source's own limits hold rows back, is not the server's.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use domesday_connector::remote::Begun;
 use domesday_content::{ObjectError, RowReader};
 use domesday_model::{Reason, RowBatch};
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep_until};
 
@@ -109,7 +110,7 @@ impl RowSink {
         self.limits.spend(rows, bytes).await;
         let columns = self.batch.columns.len();
         let place = Arc::clone(&self.places).acquire_owned().await;
-        let next = self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let next = self.spare.lock().pop();
         let full = std::mem::replace(&mut self.batch, next.unwrap_or_else(|| RowBatch::new(columns)));
         self.handed += rows;
         let sent = place.map(|place| self.sender.send(Ok(Some((full, place)))));
@@ -151,14 +152,14 @@ impl Watch {
     }
 
     fn set(&self, since: Option<Instant>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = since;
+        *self.0.lock() = since;
     }
 
     /// Ends when the server has given nothing for so long.
     pub async fn stalled(&self, limit: Duration) {
         loop {
             let now = Instant::now();
-            let since = self.0.lock().unwrap_or_else(PoisonError::into_inner).unwrap_or(now);
+            let since = self.0.lock().unwrap_or(now);
             if since + limit <= now {
                 return;
             }
@@ -199,7 +200,7 @@ impl RowReader for Rows {
                 let mut emptied = std::mem::replace(batch, arrived);
                 emptied.clear();
                 if emptied.columns.len() == self.arriving.columns {
-                    self.arriving.spare.lock().unwrap_or_else(PoisonError::into_inner).push(emptied);
+                    self.arriving.spare.lock().push(emptied);
                 }
                 Ok(())
             }

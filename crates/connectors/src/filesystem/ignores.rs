@@ -8,12 +8,13 @@ use std::io::Read;
 use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use domesday_connector::ConnectorError;
 use domesday_model::ObjectKey;
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use parking_lot::Mutex;
 
 use super::config::{FilesystemConfig, KIND};
 use super::open::Root;
@@ -64,7 +65,7 @@ impl Ignores {
         let mut unknown = Vec::new();
         let mut at = Some(folder.clone());
         while let Some(key) = at {
-            if let Some(known) = self.remembered().get(&key) {
+            if let Some(known) = self.folders.lock().get(&key) {
                 files = Arc::clone(known);
                 break;
             }
@@ -80,17 +81,13 @@ impl Ignores {
                 let leading = if key.as_bytes().is_empty() { 0 } else { key.as_bytes().len() + 1 };
                 Arc::make_mut(&mut files).push((leading, Arc::new(patterns)));
             }
-            let mut folders = self.remembered();
+            let mut folders = self.folders.lock();
             if folders.len() >= CACHED_FOLDERS_MAX {
                 folders.clear();
             }
             folders.insert(key, Arc::clone(&files));
         }
         FolderIgnores { exclude: Arc::clone(&self.exclude), files }
-    }
-
-    fn remembered(&self) -> MutexGuard<'_, HashMap<ObjectKey, Applying>> {
-        self.folders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -8,12 +8,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use domesday_connector::{ReadAhead, RegularFile};
 use domesday_content::ObjectError;
 use domesday_model::{ListedObject, ObjectKey};
 use domesday_scheduler::Opened;
+use parking_lot::Mutex;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
 
 use super::{FilesystemConfig, Tree, open_error};
@@ -155,7 +156,7 @@ impl PacketFiles {
 
     fn folder(&self, path: &[u8]) -> io::Result<Arc<OwnedFd>> {
         {
-            let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut folders = self.folders.lock();
             if let Some(at) = folders.iter().position(|(known, _)| **known == *path) {
                 folders[..=at].rotate_right(1);
                 return Ok(Arc::clone(&folders[0].1));
@@ -168,7 +169,7 @@ impl PacketFiles {
 
     /// Keeps a folder open; where there is no room, instead of the one that was not used for the longest time.
     fn keep(&self, path: &[u8], folder: Arc<OwnedFd>) {
-        let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut folders = self.folders.lock();
         let has_room = folders.len() < PACKET_FOLDERS_MAX && self.tree.root.take_room();
         if has_room || folders.pop().is_some() {
             folders.insert(0, (path.into(), folder));
@@ -178,7 +179,7 @@ impl PacketFiles {
 
 impl Drop for PacketFiles {
     fn drop(&mut self) {
-        let kept = self.folders.get_mut().unwrap_or_else(PoisonError::into_inner).len();
+        let kept = self.folders.get_mut().len();
         self.tree.root.kept_folders.fetch_sub(kept, Ordering::Relaxed);
     }
 }

@@ -6,13 +6,14 @@
 //! rate limit.
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use domesday_connector::credentials::{Credential, Method};
-use domesday_connector::http::{client_builder, jitter};
+use domesday_connector::http::client_builder;
 use domesday_connector::{ConnectorError, Surroundings};
-use domesday_model::Reason;
+use domesday_model::{Backoff, Reason};
+use parking_lot::Mutex;
 use reqwest::header::{ACCEPT, AUTHORIZATION, ETAG, HeaderMap, HeaderValue, IF_NONE_MATCH, LINK, LOCATION};
 use reqwest::{Client, RequestBuilder, StatusCode, Url};
 
@@ -26,8 +27,8 @@ const BODY_BYTES_MAX: usize = 16 << 20;
 const REQUEST_MAX: Duration = Duration::from_secs(120);
 /// Times that a request is sent.
 const ATTEMPTS_MAX: u32 = 5;
-/// The wait before the second; each is twice the last.
-const BACKOFF: Duration = Duration::from_millis(500);
+/// The waits between them.
+const BACKOFF: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(8));
 /// A rate limit that is over sooner than this is slept out.
 const SLEEP_MAX: Duration = Duration::from_secs(5);
 const REDIRECTS_MAX: usize = 5;
@@ -44,7 +45,7 @@ pub(super) struct Api {
     pages: Mutex<Lru<String, Arc<Kept>>>,
     /// Answers in a row that told of a rate limit.
     limited: AtomicU32,
-    backoff: Duration,
+    backoff: Backoff,
 }
 
 /// Repositories of one answer, and where there are more.
@@ -82,7 +83,8 @@ impl Api {
 
     #[cfg(test)]
     pub fn hasty(self) -> Api {
-        Api { backoff: Duration::from_millis(1), ..self }
+        let soon = Duration::from_millis(1);
+        Api { backoff: Backoff::new(soon, soon), ..self }
     }
 
     pub fn is_authenticated(&self) -> bool {
@@ -96,7 +98,7 @@ impl Api {
 
     /// The repositories at an address, whether one or a list of them; `Err` inside for what the API refused.
     pub async fn page(&self, address: &str) -> Result<Result<Arc<Page>, Answer>, ConnectorError> {
-        let kept = self.kept().get(&address.to_owned());
+        let kept = self.pages.lock().get(&address.to_owned());
         let answer = self.get(address, kept.as_ref().map(|kept| &kept.etag)).await?;
         if let (StatusCode::NOT_MODIFIED, Some(kept)) = (answer.status, kept) {
             return Ok(Ok(Arc::clone(&kept.page)));
@@ -111,7 +113,7 @@ impl Api {
         let page = Arc::new(Page { repositories, next });
         if let Some(etag) = answer.headers.get(ETAG) {
             let kept = Kept { etag: etag.clone(), page: Arc::clone(&page) };
-            self.kept().put(address.to_owned(), Arc::new(kept));
+            self.pages.lock().put(address.to_owned(), Arc::new(kept));
         }
         Ok(Ok(page))
     }
@@ -147,8 +149,8 @@ impl Api {
                     return Err(failed(address.as_str(), format!("github answers {}", answer.status)));
                 }
                 Err(error) if is_last => return Err(failed(address.as_str(), error)),
-                Ok(answer) if answer.status.is_server_error() => self.backoff_of(attempt),
-                Err(_) => self.backoff_of(attempt),
+                Ok(answer) if answer.status.is_server_error() => self.backoff.after(attempt),
+                Err(_) => self.backoff.after(attempt),
                 Ok(answer) => match self.limit(&answer) {
                     None => return Ok(answer),
                     Some(limit) if limit.after > SLEEP_MAX || is_last => {
@@ -202,10 +204,6 @@ impl Api {
         limit
     }
 
-    fn backoff_of(&self, attempt: u32) -> Duration {
-        jitter(self.backoff.saturating_mul(2u32.saturating_pow(attempt - 1)))
-    }
-
     /// The address, if it is one of this API's.
     fn same_api(&self, address: &str) -> Result<Url, ConnectorError> {
         match Url::parse(address) {
@@ -231,10 +229,6 @@ impl Api {
         let client =
             client_builder().build().map_err(|error| failed(self.base.as_str(), error.to_string()))?;
         Ok(self.client.get_or_init(|| client))
-    }
-
-    fn kept(&self) -> std::sync::MutexGuard<'_, Lru<String, Arc<Kept>>> {
-        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use domesday_connector::http::{retry_after, until};
+use domesday_model::Backoff;
 use reqwest::StatusCode;
 use reqwest::header::HeaderMap;
 use serde::Deserialize;
@@ -15,6 +16,8 @@ use serde::Deserialize;
 const UNSAID: Duration = Duration::from_secs(60);
 /// The longest wait, whatever an answer says: the primary limit's hour, and a little.
 const LONGEST: Duration = Duration::from_secs(65 * 60);
+/// The waits for one after another that do not say how long. Without jitter: none may be shorter.
+const BACKOFF: Backoff = Backoff::new(UNSAID, LONGEST);
 /// The shortest: what is over in no time was not a limit.
 const SHORTEST: Duration = Duration::from_secs(1);
 const SECONDS_PER_DAY: i64 = 86_400;
@@ -43,7 +46,7 @@ pub(super) fn limit(status: StatusCode, headers: &HeaderMap, body: &[u8], earlie
             (after, reset.map_or_else(String::new, |second| format!(" until {}", clock(second))))
         }
         None if status == StatusCode::TOO_MANY_REQUESTS || is_secondary(&said) => {
-            (UNSAID.saturating_mul(2u32.saturating_pow(earlier)), String::new())
+            (BACKOFF.longest_after(earlier.saturating_add(1)), String::new())
         }
         None => return None,
     };

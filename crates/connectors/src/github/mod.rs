@@ -19,7 +19,7 @@ mod repository;
 #[cfg(test)]
 mod tests;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use domesday_connector::address::{Address, Scheme, SchemeForm};
@@ -33,6 +33,7 @@ use domesday_content::ObjectError;
 use domesday_model::{ListedObject, ObjectKey, Origin, Reason, ResumePolicy, TargetDraft, UnitRecord};
 use domesday_scheduler::Opened;
 use globset::GlobSet;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use api::{Answer, Api};
@@ -146,7 +147,7 @@ struct Source {
 impl Source {
     /// The connector of one repository. Reaches for nothing yet.
     fn repository(&self, name: &RepositoryName) -> Result<Arc<dyn Connector>, ConnectorError> {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.open.lock();
         if let Some(connector) = open.get(name) {
             return Ok(connector);
         }

@@ -23,7 +23,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use domesday_connector::remote::{self, ATTEMPTS_MAX, backoff};
+use domesday_connector::remote::{self, ATTEMPTS_MAX, pause};
 use domesday_connector::{ConnectorError, Listing};
 use domesday_model::{ObjectKey, Reason, RecordKind, UnitRecord, VersionMarks};
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, percent_encode};
@@ -167,7 +167,7 @@ impl PrefixListing {
                 match bucket.store.page(&request).await {
                     Err(refusal) if refusal.failure.is_transient && failed + 1 < ATTEMPTS_MAX => {
                         failed += 1;
-                        tokio::time::sleep(backoff(failed, refusal.failure.retry_after)).await;
+                        tokio::time::sleep(pause(failed, refusal.failure.retry_after)).await;
                     }
                     answer => return answer,
                 }

@@ -5,14 +5,16 @@
 //! key; `object_store` finds credentials and signs. Nothing here retries: whoever asks does, within its own limits.
 
 use std::ops::Range;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use async_trait::async_trait;
+use domesday_connector::address::{IN_PATH, IN_QUERY};
 use domesday_connector::remote::{Failure, RangeSource, Received};
 use domesday_connector::{ConnectorError, Surroundings, http};
 use domesday_model::{ObjectKey, Reason};
 use object_store::client::{HttpRequest, HttpRequestBody};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
+use parking_lot::RwLock;
+use percent_encoding::percent_encode;
 use reqwest::header::{ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderMap, HeaderValue};
 use reqwest::header::{IF_MATCH, RANGE};
 use reqwest::{Client, Response, StatusCode, Url};
@@ -30,10 +32,6 @@ const PAGE_LEN_MAX: usize = 32 << 20;
 const ERROR_LEN_MAX: usize = 16 << 10;
 /// The version of Azure's protocol: the first in which names that XML cannot carry are encoded is 2021-02-12.
 const AZURE_VERSION: &str = "2023-11-03";
-
-/// What stands for itself in an address; everything else is percent-encoded.
-const IN_QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-const IN_PATH: &AsciiSet = &IN_QUERY.remove(b'/');
 
 /// One page of a listing.
 pub(super) struct PageRequest<'a> {
@@ -117,7 +115,7 @@ impl Store {
     async fn send(&self, tail: &str, headers: HeaderMap) -> Result<Response, Refusal> {
         let (mut was_refused, mut was_moved) = (false, false);
         loop {
-            let region = Arc::clone(&self.region.read().unwrap_or_else(PoisonError::into_inner));
+            let region = Arc::clone(&self.region.read());
             let response = self.send_once(tail, headers.clone(), &region).await?;
             let status = response.status();
             if status.is_success() {
@@ -184,7 +182,7 @@ impl Store {
         let is_open = self.config.region.is_none() && self.endpoint.is_none();
         match named {
             Some(named) if is_open && named != region => {
-                *self.region.write().unwrap_or_else(PoisonError::into_inner) = named.into();
+                *self.region.write() = named.into();
                 true
             }
             _ => false,

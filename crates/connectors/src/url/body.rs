@@ -5,13 +5,14 @@
 //! it is the same. Dropping the reader ends the fetch.
 
 use std::io::{self, Read};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use domesday_connector::ReadAhead;
 use domesday_content::ObjectError;
 use domesday_model::Reason;
 use domesday_scheduler::{OpenBytes, Opened};
+use parking_lot::Mutex;
 use reqwest::{Method, Url};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
@@ -112,7 +113,7 @@ impl Fetch {
             match self.hand_over(fetched, &mut left).await {
                 Ok(()) => return drop(self.sender.send(Ok(Vec::new())).await),
                 Err(FetchError::Passing { .. }) if attempt < ATTEMPTS_MAX && !left.is_zero() => {
-                    tokio::time::sleep(self.fetcher.backoff_of(attempt)).await;
+                    tokio::time::sleep(self.fetcher.backoff.after(attempt)).await;
                 }
                 Err(error) => return self.fail(error.into_object_error()).await,
             }
@@ -241,7 +242,7 @@ async fn feed(shared: Arc<Shared>) {
     let permits = Arc::new(Semaphore::new(AHEAD_MAX));
     for (address, place) in &shared.objects {
         let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
-        let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut place = place.lock();
         if matches!(*place, Place::Waiting) {
             let fetcher = Arc::clone(&shared.fetcher);
             *place = Place::Under(Fetching::begin(&shared.runtime, fetcher, address.clone(), Some(permit)));
@@ -254,7 +255,7 @@ impl ReadAhead for Packet {
         let Some((address, place)) = self.shared.objects.get(index) else {
             return Err(ObjectError::new(Reason::Vanished, format!("the packet has no object {index}")));
         };
-        let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut place = place.lock();
         let opened = match std::mem::replace(&mut *place, Place::Taken) {
             Place::Under(fetching) => {
                 drop(place);

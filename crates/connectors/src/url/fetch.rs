@@ -5,10 +5,10 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use domesday_connector::credentials::{Credential, Method as Authentication};
-use domesday_connector::http::{client_builder, jitter, retry_after};
+use domesday_connector::http::{client_builder, retry_after};
 use domesday_connector::{ConnectorError, Surroundings};
 use domesday_content::ObjectError;
-use domesday_model::Reason;
+use domesday_model::{Backoff, Reason};
 use reqwest::header::{ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, HeaderMap, HeaderValue, LOCATION};
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url};
 use tokio::time::timeout;
@@ -20,10 +20,10 @@ use super::{address, text};
 const REDIRECTS_MAX: usize = 10;
 /// Times that an address is asked for.
 pub(super) const ATTEMPTS_MAX: u32 = 4;
-/// The wait before the second; each is twice the last.
-const BACKOFF: Duration = Duration::from_millis(300);
 /// A wait that a server asks for, and that is kept, at most.
 const WAIT_MAX: Duration = Duration::from_secs(10);
+/// The waits between them where a server says nothing.
+const BACKOFF: Backoff = Backoff::new(Duration::from_millis(300), WAIT_MAX);
 /// How long an answer without content may take.
 const HEAD_MAX: Duration = Duration::from_secs(10);
 /// What bodies may be packed with: what is recognised by itself, and unpacked within the limits of archives.
@@ -40,7 +40,7 @@ pub(super) struct Fetcher {
     pub max_size: u64,
     /// Made when first used: that a configuration is checked must cost nothing.
     client: OnceLock<Client>,
-    backoff: Duration,
+    pub backoff: Backoff,
 }
 
 /// An answer, and the address it came from in the end.
@@ -123,7 +123,8 @@ impl Fetcher {
 
     #[cfg(test)]
     pub fn hasty(self) -> Fetcher {
-        Fetcher { backoff: Duration::from_millis(1), ..self }
+        let soon = Duration::from_millis(1);
+        Fetcher { backoff: Backoff::new(soon, soon), ..self }
     }
 
     /// Asks a host of this name at this address, whatever the name means elsewhere.
@@ -175,16 +176,12 @@ impl Fetcher {
                 Err(FetchError::Passing { error, after }) => match after {
                     _ if attempt == ATTEMPTS_MAX => return Err(FetchError::Passing { error, after }),
                     Some(wait) if wait > WAIT_MAX => return Err(FetchError::Passing { error, after }),
-                    after => after.unwrap_or_else(|| self.backoff_of(attempt)),
+                    after => after.unwrap_or_else(|| self.backoff.after(attempt)),
                 },
                 done => return done,
             };
             tokio::time::sleep(wait).await;
         }
-    }
-
-    pub fn backoff_of(&self, attempt: u32) -> Duration {
-        jitter(self.backoff.saturating_mul(2u32.saturating_pow(attempt.saturating_sub(1))))
     }
 
     /// One request, and those it is sent on to.

@@ -52,7 +52,7 @@ impl Fetcher {
                     return Ok(Some(Text { text, address: at }));
                 }
                 Err(FetchError::Passing { .. }) if attempt < ATTEMPTS_MAX => {
-                    tokio::time::sleep(self.backoff_of(attempt)).await;
+                    tokio::time::sleep(self.backoff.after(attempt)).await;
                 }
                 Err(error) => return Err(error),
             }

@@ -3,10 +3,11 @@
 //! Where the file lies on this machine it is read there; anything else is read into memory first. Views are left
 //! out, because what is in them is in the tables, and would be found twice.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use domesday_model::{NestedStep, Reason, RowBatch};
+use parking_lot::Mutex;
 use rusqlite::types::Value;
 
 use super::database::Database;
@@ -85,12 +86,12 @@ impl Iterator for Walk {
 impl Walk {
     fn more(&self) -> Result<Vec<Entry>, SqliteError> {
         let Some(last) = &self.last else { return Ok(Vec::new()) };
-        let database = self.database.lock().unwrap_or_else(PoisonError::into_inner);
+        let database = self.database.lock();
         database.entries(Some(last), ENTRIES_AT_ONCE)
     }
 
     fn open(&self, entry: &Entry) -> Result<OpenTable, SqliteError> {
-        let layout = self.database.lock().unwrap_or_else(PoisonError::into_inner).layout(entry)?;
+        let layout = self.database.lock().layout(entry)?;
         Ok(OpenTable {
             shape: Arc::new(layout.shape.clone()),
             is_sample: false,
@@ -132,7 +133,7 @@ impl RowReader for TableRows {
 impl TableRows {
     /// Reads a batch, and says how the table ended if it did.
     fn go_on(&mut self, batch: &mut RowBatch) -> Option<Result<(), SqliteError>> {
-        let database = self.database.lock().unwrap_or_else(PoisonError::into_inner);
+        let database = self.database.lock();
         let mut last: Option<Vec<Value>> = None;
         let has_key = self.layout.key != Key::None;
         let outcome = database.select(&self.layout, &self.next, &mut |cells| {

@@ -7,7 +7,7 @@
 mod header;
 
 use std::io::{self, Read};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use crate::archive::{Entry, Ordinals};
 use crate::budget::Budget;
@@ -17,6 +17,7 @@ use crate::source::Source;
 
 pub(crate) use header::is_header;
 use header::{BLOCK, Header, Pax, until_nul};
+use parking_lot::Mutex;
 
 /// Long names and pax records of one entry, bytes each. Real ones are a few kilobytes.
 const META_BYTES_MAX: u64 = 1 << 20;
@@ -174,7 +175,7 @@ impl Tar {
                 Input::Seekable(Arc::new(Section::new(Arc::clone(bytes), *offset, size)))
             }
             Blocks::Stream(shared) => {
-                let mut state = lock(shared);
+                let mut state = shared.lock();
                 (state.owner, state.left) = (Some(ordinal), std::mem::take(&mut self.data_left));
                 Input::Stream(Box::new(StreamedEntry { shared: Arc::clone(shared), ordinal }))
             }
@@ -197,11 +198,6 @@ struct Shared {
     left: u64,
 }
 
-/// A reader that panicked leaves no broken state behind: positions change after reads only.
-fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Blocks {
     /// Fills `buf`; fewer bytes only at the end.
     fn read(&mut self, buf: &mut [u8]) -> Result<usize, ContentError> {
@@ -213,7 +209,7 @@ impl Blocks {
             }
             Blocks::Stream(shared) => {
                 let mut filled = 0;
-                let mut shared = lock(shared);
+                let mut shared = shared.lock();
                 while filled < buf.len() {
                     match shared.source.read(&mut buf[filled..])? {
                         0 => break,
@@ -235,7 +231,7 @@ impl Blocks {
                 Ok(())
             }
             Blocks::Stream(shared) => {
-                let mut shared = lock(shared);
+                let mut shared = shared.lock();
                 shared.owner = None;
                 let left = std::mem::take(&mut shared.left).saturating_add(data);
                 if shared.source.skip(left)? > 0 {
@@ -257,7 +253,7 @@ struct StreamedEntry {
 
 impl Read for StreamedEntry {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let mut shared = lock(&self.shared);
+        let mut shared = self.shared.lock();
         if shared.owner != Some(self.ordinal) {
             return Err(io::Error::other(
                 "an entry of a streamed archive was read after the next was asked for",

@@ -4,9 +4,10 @@
 //! on at the next header that does, and says at the end that something was passed over.
 
 use std::io::{self, BufRead, Read};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use domesday_model::Reason;
+use parking_lot::Mutex;
 
 use super::entry::Check;
 use super::record::{CENTRAL, DESCRIPTOR, END, END64, LOCAL, LOCAL_LEN, Method, Record, le32, le64};
@@ -49,11 +50,6 @@ struct Shared {
     truncated: bool,
 }
 
-/// A reader that panicked leaves no broken state behind: positions change after reads only.
-fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Walk {
     pub(super) fn new(source: Source, ending: Ending) -> Self {
         let shared = Shared { source, current: None, gap: false, truncated: false };
@@ -62,7 +58,7 @@ impl Walk {
 
     /// The next local header; `None` at the directory.
     pub(super) fn next_record(&mut self, budget: &Arc<Budget>) -> Result<Option<Record>, ContentError> {
-        let shared = &mut *lock(&self.shared);
+        let shared = &mut *self.shared.lock();
         if let Ending::Damaged { known, .. } = &mut self.ending
             && std::mem::take(known)
         {
@@ -84,7 +80,7 @@ impl Walk {
 
     /// The content of the entry whose header was just read.
     pub(super) fn open(&self, record: &Record, ordinal: u32) -> Result<Input, ContentError> {
-        match &mut lock(&self.shared).current {
+        match &mut self.shared.lock().current {
             Some(current) if current.unpacker.is_some() || current.left.is_some() => {
                 current.ordinal = Some(ordinal);
                 Ok(Input::Stream(Box::new(StreamedEntry { shared: Arc::clone(&self.shared), ordinal })))
@@ -323,7 +319,7 @@ struct StreamedEntry {
 
 impl Read for StreamedEntry {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let Shared { source, current, .. } = &mut *lock(&self.shared);
+        let Shared { source, current, .. } = &mut *self.shared.lock();
         match current {
             Some(current) if current.ordinal == Some(self.ordinal) => current.read(source, out),
             _ => {

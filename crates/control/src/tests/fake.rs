@@ -16,15 +16,16 @@ use domesday_model::{
 use domesday_scheduler::{OpenBytes, Opened};
 
 use super::{KEY, KIND};
-use crate::{Stop, StopSignal};
+use crate::{Metrics, Stop, StopSignal};
 
-/// Until a stop has come to the loop that lists.
-const STOP_IS_HEARD: Duration = Duration::from_millis(300);
+/// The pause between two looks at whether something has happened.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// What happens when a listing has given so many entries; once.
 #[derive(Clone)]
 pub enum Mishap {
-    Stop(StopSignal),
+    /// Asks for a stop, and gives nothing before the worker has told its packets of it.
+    Stop(StopSignal, Arc<Metrics>),
     Fail,
     /// Asks to be left alone for so long.
     Wait(Duration),
@@ -224,10 +225,12 @@ impl Listing for FakeListing {
             }
         };
         match mishap {
-            Some(Mishap::Stop(signal)) => {
+            Some(Mishap::Stop(signal, metrics)) => {
+                let before = metrics.halts.get();
                 signal.stop();
-                // The worker hears of it through others.
-                tokio::time::sleep(STOP_IS_HEARD).await;
+                while metrics.halts.get() == before {
+                    tokio::time::sleep(LOOK_EVERY).await;
+                }
             }
             Some(Mishap::Fail) => {
                 return Err(ConnectorError::Container {

@@ -19,7 +19,7 @@ async fn at_most_one_page_is_listed_again() {
     let mut stops = 0;
     for after in [1_000, 3_000] {
         let (signal, stop) = StopSignal::new();
-        fake.then(after, Mishap::Stop(signal));
+        fake.then(after, bench.stopping(signal));
         assert_eq!(bench.run(stop).await.unwrap().status, JobStatus::Running);
         stops += 1;
     }
@@ -106,7 +106,7 @@ async fn tables_are_observed_once_and_read_at_every_scan() {
         fake.reads_ahead.store(reads_ahead, Ordering::SeqCst);
         let bench = Bench::new(Arc::clone(&fake), Options::default()).await;
         let (signal, stop) = StopSignal::new();
-        fake.then(1_000, Mishap::Stop(signal));
+        fake.then(1_000, bench.stopping(signal));
         assert_eq!(bench.run(stop).await.unwrap().status, JobStatus::Running);
         assert_eq!(bench.run(never()).await.unwrap().status, JobStatus::Completed);
         assert_eq!(run_again(&bench, SECOND, true).await, 1_200);

@@ -2,14 +2,15 @@
 //! lost its lease, or those of one job, because the job stops.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use domesday_model::{ClaimId, JobId, ProcessId};
 use domesday_scheduler::ScanCore;
 use domesday_store::{Claim, Load, StoreError, WorkerStore};
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::lease::Duty;
@@ -41,7 +42,7 @@ impl Held {
     /// Takes a packet up; what tells it to end.
     pub fn take(&self, claim: &Claim, job: JobId) -> Stop {
         let (signal, stop) = StopSignal::new();
-        let mut packets = self.lock();
+        let mut packets = self.packets.lock();
         packets.insert(claim.claim, (job, signal.clone()));
         self.metrics.packets_in_flight.set(packets.len() as u64);
         drop(packets);
@@ -54,11 +55,11 @@ impl Held {
 
     /// Whether no packet is held.
     pub fn is_empty(&self) -> bool {
-        self.lock().is_empty()
+        self.packets.lock().is_empty()
     }
 
     pub fn let_go(&self, claim: &Claim) {
-        let mut packets = self.lock();
+        let mut packets = self.packets.lock();
         packets.remove(&claim.claim);
         self.metrics.packets_in_flight.set(packets.len() as u64);
         if packets.is_empty() {
@@ -83,7 +84,9 @@ impl Held {
     pub fn halt(&self) {
         self.halted.store(true, Ordering::SeqCst);
         self.close();
-        self.lock().values().for_each(|(_, signal)| signal.stop());
+        self.packets.lock().values().for_each(|(_, signal)| signal.stop());
+        #[cfg(test)]
+        self.metrics.halts.add(1);
     }
 
     /// Ends everything: the lease is gone, and what is held is someone else's.
@@ -109,19 +112,15 @@ impl Held {
     }
 
     fn jobs(&self) -> BTreeSet<JobId> {
-        self.lock().values().map(|(job, _)| *job).collect()
+        self.packets.lock().values().map(|(job, _)| *job).collect()
     }
 
     fn end_jobs(&self, jobs: &[JobId]) {
-        for (job, signal) in self.lock().values() {
+        for (job, signal) in self.packets.lock().values() {
             if jobs.contains(job) {
                 signal.stop();
             }
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<ClaimId, (JobId, StopSignal)>> {
-        self.packets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -146,10 +145,10 @@ impl Duty<dyn WorkerStore> for WorkerDuty {
     fn load(&self) -> Load {
         let progress = self.progress.snapshot();
         let (objects, bytes) = (progress.objects_done, self.core.metrics().bytes_scanned);
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.lock();
         let elapsed = last.0.elapsed();
         let load = Load {
-            running: u32::try_from(self.held.lock().len()).unwrap_or(u32::MAX),
+            running: u32::try_from(self.held.packets.lock().len()).unwrap_or(u32::MAX),
             objects,
             bytes,
             findings: progress.findings,

@@ -13,15 +13,16 @@ pub(crate) mod window;
 pub use window::WindowLimits;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use domesday_connector::{Connector, ConnectorError, Registry, Surroundings};
 use domesday_model::DatasourceId;
+use domesday_model::backoff::jitter;
 use domesday_scheduler::ScanCore;
 use domesday_store::{PacketDatasource, Profile, WorkerStore};
+use parking_lot::Mutex;
 
-use crate::backoff::jitter;
 use crate::lease::Book;
 use crate::metrics::Metrics;
 use crate::progress::Progress;
@@ -116,7 +117,7 @@ impl Worker {
     }
 
     pub(crate) fn connector(&self, source: &PacketDatasource) -> Result<Arc<dyn Connector>, ConnectorError> {
-        let mut connectors = self.connectors.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut connectors = self.connectors.lock();
         let key = (source.id, source.configuration.to_string(), source.credential.clone());
         if let Some(connector) = connectors.get(&key) {
             return Ok(Arc::clone(connector));

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use domesday_connector::ConnectorError;
+use domesday_model::Backoff;
 use domesday_store::{Claim, GiveBack, StoreError, WorkPacket, WorkerStore};
 
 use super::session::Session;
@@ -15,8 +16,8 @@ use crate::stop::Stop;
 
 /// A task that failed this often fails for good.
 const FAILURES_MAX: u32 = 5;
-/// The first wait before a failed task is tried again; doubled each time.
-const RETRY_BASE: Duration = Duration::from_millis(500);
+/// The waits before a failed task is tried again.
+const RETRY: Backoff = Backoff::new(Duration::from_millis(750), Duration::from_secs(24));
 
 /// Why a packet was not finished.
 #[derive(Debug, thiserror::Error)]
@@ -110,7 +111,7 @@ impl Session {
                 GiveBack::Failed { error: error.to_string() }
             }
             PacketError::Store(_) | PacketError::Retry(_) => {
-                GiveBack::Retry { error: error.to_string(), after: back_off(claim, packet.failures) }
+                GiveBack::Retry { error: error.to_string(), after: RETRY.after(packet.failures + 1) }
             }
         };
         self.count(slots, packet, &how);
@@ -137,7 +138,7 @@ impl Session {
                 }
                 Err(error) if error.is_retryable() && tries < FAILURES_MAX => {
                     self.worker.metrics.retries.add(1);
-                    tokio::time::sleep(back_off(&packet.claim, tries)).await;
+                    tokio::time::sleep(RETRY.after(tries + 1)).await;
                     tries += 1;
                 }
                 given => return Ok(given?),
@@ -194,10 +195,4 @@ pub(crate) async fn done_under(
         }
         completed => completed,
     }
-}
-
-/// Exponential, with a jitter that needs no randomness of its own: claims are random already.
-fn back_off(claim: &Claim, failures: u32) -> Duration {
-    let wait = RETRY_BASE * 2u32.saturating_pow(failures.min(FAILURES_MAX));
-    wait + wait.mul_f64((claim.claim.0.rem_euclid(100)) as f64 / 200.0)
 }

@@ -8,13 +8,15 @@
 
 use std::future::poll_fn;
 use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
 use domesday_model::ProcessId;
+use domesday_model::backoff::jitter;
 use domesday_store::{Process, Role, StoreError, WorkPacket, WorkerStore};
+use parking_lot::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -22,9 +24,9 @@ use super::held::{Held, WorkerDuty};
 use super::window::{Slots, Window, WindowLimits};
 use super::{Worker, WorkerConfig};
 use crate::ControlError;
-use crate::backoff::{Backoff, jitter};
 use crate::kinds::{self, TaskHandler};
 use crate::lease::{Lease, Terms};
+use crate::outage::Outage;
 use crate::stop::Stop;
 
 /// The first wait before looking again for tasks that become ready by time alone; doubled each time.
@@ -141,7 +143,7 @@ impl Session {
     where
         F: Future<Output = Result<T, StoreError>>,
     {
-        let (begun, mut backoff, mut halt) = (Instant::now(), Backoff::default(), halt.clone());
+        let (begun, mut outage, mut halt) = (Instant::now(), Outage::default(), halt.clone());
         loop {
             let error = match self.held.unless_lost(call()).await {
                 Err(error) if error.is_retryable() => error,
@@ -152,13 +154,13 @@ impl Session {
             if is_over || !self.config().is_patient {
                 return Err(error);
             }
-            if backoff.is_worth_a_line() {
+            if outage.is_worth_a_line() {
                 tracing::warn!(worker_id = %self.id, %error, "the book does not answer; trying again");
             }
             self.worker.metrics.retries.add(1);
             tokio::select! {
                 () = halt.asked() => {}
-                () = tokio::time::sleep(backoff.next()) => {}
+                () = tokio::time::sleep(outage.next_wait()) => {}
             }
         }
     }
@@ -233,7 +235,7 @@ impl Session {
         let waits_until_empty = kinds.iter().any(|kind| kind.comes_last());
         let mut closing = self.held.closing();
         let mut changes = self.store().changes();
-        let (mut looks, mut outage) = (Looks::new(self.config().quiet_max), Backoff::default());
+        let (mut looks, mut outage) = (Looks::new(self.config().quiet_max), Outage::default());
         while !closing.is_asked() {
             changes.mark_unchanged();
             let room = flow.room(running.len());
@@ -261,7 +263,7 @@ impl Session {
                         if outage.is_worth_a_line() {
                             tracing::warn!(worker_id = %self.id, %error, "cannot claim; trying again");
                         }
-                        looks.failed(outage.next());
+                        looks.failed(outage.next_wait());
                     }
                     Err(_) if self.held.is_lost() => break,
                     Err(error) => return Err(error.into()),
@@ -294,7 +296,7 @@ impl Flow {
     }
 
     fn room(&self, held: usize) -> usize {
-        self.lock().room(held)
+        self.window.lock().room(held)
     }
 
     /// A claim was answered. Who asks a source waits for the book more than for anything else: while there is more to
@@ -303,7 +305,7 @@ impl Flow {
         let more = count == room;
         self.more.store(more, Ordering::Relaxed);
         if slots == Slots::Source {
-            let mut window = self.lock();
+            let mut window = self.window.lock();
             if more { window.grow() } else { window.reset() }
         }
     }
@@ -312,13 +314,9 @@ impl Flow {
     /// size of the window now.
     pub fn left_core(&self, slots: usize) -> (bool, usize) {
         let left = self.ready.fetch_sub(1, Ordering::Relaxed) - 1;
-        let mut window = self.lock();
+        let mut window = self.window.lock();
         let starved = window.ended(left, slots, self.more.load(Ordering::Relaxed));
         (starved, window.size())
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Window> {
-        self.window.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use domesday_connector::address::Parts;
 use domesday_connector::credentials::Method;
 
 use crate::error::GitError;
@@ -27,33 +28,37 @@ impl RemoteUrl {
         if url.len() > URL_MAX || url.starts_with('-') || url.chars().any(|c| c.is_control() || c == ' ') {
             return wrong("not an address of a repository");
         }
-        let (scheme, rest) = match url.split_once("://") {
-            Some((scheme, rest)) => match SCHEMES.iter().find(|known| **known == scheme) {
-                Some(scheme) => (*scheme, rest),
+        let (scheme, user, host, path) = match (Parts::of(url), url.split_once(':')) {
+            (Some(parts), _) => match SCHEMES.iter().find(|known| **known == parts.scheme) {
+                Some(scheme) => (*scheme, parts.user.unwrap_or_default(), parts.host, parts.path),
                 None => return wrong("only https, http, ssh, git and file are allowed"),
             },
-            None => match url.split_once(':') {
-                // Two colons name a program that git would run.
-                Some((host, path)) if !host.contains('/') && !path.starts_with(':') && !path.is_empty() => {
-                    ("ssh", host)
-                }
-                _ => {
-                    return wrong(
-                        "not an address of a repository; begin it with https://, ssh:// or file://",
-                    );
-                }
-            },
+            // Two colons name a program that git would run, and so does `://` after what is no scheme.
+            (None, Some((authority, path)))
+                if !authority.contains('/')
+                    && !path.starts_with(':')
+                    && !path.starts_with("//")
+                    && !path.is_empty() =>
+            {
+                let (user, host) = authority.rsplit_once('@').unwrap_or(("", authority));
+                ("ssh", user, host, path)
+            }
+            _ => {
+                return wrong("not an address of a repository; begin it with https://, ssh:// or file://");
+            }
         };
-        let authority = rest.split('/').next().unwrap_or_default();
-        let (user, host) = authority.rsplit_once('@').unwrap_or(("", authority));
         if user.contains(':') || (scheme.starts_with("http") && !user.is_empty()) {
             return wrong("give the user and the password or token as a credential, not in the address");
         }
         if host.starts_with('-') || user.starts_with('-') || (scheme != "file" && host.is_empty()) {
             return wrong("it has no host");
         }
-        if scheme == "file" && !rest.starts_with('/') {
+        if scheme == "file" && !(user.is_empty() && host.is_empty() && path.starts_with('/')) {
             return wrong("a file's address has an absolute path");
+        }
+        // Before the first slash they would hide what else stands there.
+        if path.starts_with(['?', '#']) {
+            return wrong("not an address of a repository");
         }
         Ok(RemoteUrl { url: url.to_owned(), scheme, host: host.to_owned() })
     }
@@ -149,6 +154,9 @@ mod tests {
             "https://s3cret@example.com/a",
             "ssh://git:s3cret@example.com/a",
             "https:///a",
+            "https://user:s3cret#@example.com/a",
+            "ssh://git?s3cret@example.com/a",
+            "1x://example.com/a",
             "file://relative",
             "/srv/repo",
             "a\nb:c",

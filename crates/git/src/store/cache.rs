@@ -5,9 +5,10 @@
 //! of chains.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use domesday_scheduler::{HitsSlot, ReusableHits};
+use parking_lot::Mutex;
 
 use super::bytes::Bytes;
 use crate::id::ObjectKind;
@@ -68,7 +69,7 @@ impl BaseCache {
     }
 
     pub fn get(&self, key: CacheKey) -> Option<Decoded> {
-        let mut shard = self.shard(key).lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shard = self.shard(key).lock();
         let entry = shard.entries.get_mut(&key)?;
         entry.used = true;
         Some(entry.decoded.clone())
@@ -83,7 +84,7 @@ impl BaseCache {
         }
         // What goes is freed after the lock.
         let mut gone = Vec::new();
-        let mut shard = self.shard(key).lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shard = self.shard(key).lock();
         if shard.entries.contains_key(&key) {
             return;
         }
@@ -131,7 +132,7 @@ mod tests {
     }
 
     fn bytes(cache: &BaseCache) -> usize {
-        cache.shards.iter().map(|shard| shard.lock().unwrap().bytes).sum()
+        cache.shards.iter().map(|shard| shard.lock().bytes).sum()
     }
 
     #[test]

@@ -19,11 +19,12 @@ use std::fs;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use domesday_model::Reason;
 use domesday_scheduler::{CopiedRange, DeltaBase};
+use parking_lot::{Mutex, RwLock};
 
 pub(super) use bytes::Bytes;
 use cache::BaseCache;
@@ -116,13 +117,13 @@ impl ObjectStore {
 
     /// The packs, in an order that only their names decide.
     pub fn packs(&self) -> Arc<Vec<Arc<Pack>>> {
-        Arc::clone(&self.packs.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.packs.read())
     }
 
     /// Looks for packs that came; those that went are kept for as long as their files are open. Whether
     /// any came.
     pub fn load_packs(&self) -> Result<bool, GitError> {
-        let _one = self.reload.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one = self.reload.lock();
         let known = self.packs();
         let paths: HashSet<&Path> = known.iter().map(|pack| pack.path()).collect();
         let mut packs = known.to_vec();
@@ -142,13 +143,13 @@ impl ObjectStore {
                         }
                         packs.push(Arc::new(pack));
                     }
-                    Err(error) => drop(self.broken().insert(index, Arc::new(error))),
+                    Err(error) => drop(self.broken.lock().insert(index, Arc::new(error))),
                 }
             }
         }
         self.index_room.store(room, Ordering::Relaxed);
         let came = packs.len() > known.len();
-        *self.packs.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(packs);
+        *self.packs.write() = Arc::new(packs);
         Ok(came)
     }
 
@@ -157,18 +158,14 @@ impl ObjectStore {
         self.cache.decoded.load(Ordering::Relaxed)
     }
 
-    fn broken(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Arc<GitError>>> {
-        self.broken.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The file names of the indices of packs that cannot be read.
     pub fn broken_names(&self) -> Vec<Vec<u8>> {
-        self.broken().keys().filter_map(|path| Some(path.file_name()?.as_bytes().to_vec())).collect()
+        self.broken.lock().keys().filter_map(|path| Some(path.file_name()?.as_bytes().to_vec())).collect()
     }
 
     /// What is wrong with the pack that has an index of this name.
     pub fn broken_pack(&self, name: &[u8]) -> Option<Arc<GitError>> {
-        let broken = self.broken();
+        let broken = self.broken.lock();
         let mut found =
             broken.iter().filter(|(path, _)| path.file_name().is_some_and(|n| n.as_bytes() == name));
         found.next().map(|(_, error)| Arc::clone(error))

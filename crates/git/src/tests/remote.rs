@@ -200,20 +200,20 @@ async fn a_token_reaches_the_server_and_nothing_else() {
     assert_eq!(count(connector.as_ref()).await.unwrap(), 91);
 }
 
-/// Processes of this machine that have this text on their command line. Looked at twice: the system shows the
-/// environment in its place for a moment while a process begins, and whoever asks the server lives on meanwhile.
+/// Processes of this machine that have this text on their command line. Looked at again and again: the system shows
+/// the environment in its place for a moment while a process begins, and whoever asks the server lives on meanwhile.
 fn command_lines_with(text: &str) -> usize {
     let shows = |process: &PathBuf| {
         fs::read(process.join("cmdline"))
             .is_ok_and(|line| line.windows(text.len()).any(|part| part == text.as_bytes()))
     };
     let processes = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
-    let seen: Vec<PathBuf> = processes.filter(shows).collect();
-    if seen.is_empty() {
-        return 0;
-    }
-    domesday_testkit::wait::pause(Duration::from_millis(50));
-    seen.into_iter().filter(shows).count()
+    let mut seen: Vec<PathBuf> = processes.filter(shows).collect();
+    domesday_testkit::wait::until(Duration::from_secs(5), || {
+        seen.retain(shows);
+        seen.is_empty().then_some(())
+    });
+    seen.len()
 }
 
 #[tokio::test]

@@ -1,10 +1,12 @@
 //! Where the server is, and how to reach it: the store's URL.
 
+use std::borrow::Cow;
 use std::pin::Pin;
 use std::time::Duration;
 
 use domesday_tls::Verify;
 use domesday_tls::postgres::Tls;
+use percent_encoding::percent_decode_str;
 use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres::{AsyncMessage, Client, Config};
 
@@ -144,16 +146,8 @@ fn with_defaults(config: &mut Config) {
 
 /// `%41` to `A`.
 fn unescape(text: &str) -> Result<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, after @ ..] = rest {
-        let escaped = after.get(..2).and_then(|pair| std::str::from_utf8(pair).ok());
-        match escaped.and_then(|pair| u8::from_str_radix(pair, 16).ok()).filter(|_| *first == b'%') {
-            Some(byte) => (bytes.push(byte), rest = &after[2..]).1,
-            None => (bytes.push(*first), rest = after).1,
-        }
-    }
-    String::from_utf8(bytes).map_err(|_| refusal("sslrootcert is not text"))
+    let decoded = percent_decode_str(text).decode_utf8();
+    decoded.map(Cow::into_owned).map_err(|_| refusal("sslrootcert is not text"))
 }
 
 fn refusal(why: &str) -> StoreError {

@@ -125,7 +125,7 @@ pub struct PostgresStore {
     #[cfg(feature = "conformance")]
     clock: Option<Arc<dyn Clock>>,
     #[cfg(feature = "conformance")]
-    hook: Option<std::sync::Mutex<Box<dyn crate::hook::WriteHook>>>,
+    hook: Option<parking_lot::Mutex<Box<dyn crate::hook::WriteHook>>>,
 }
 
 /// Puts a clock that tests move in the place of the database's own, in this database only.
@@ -158,7 +158,7 @@ impl PostgresStore {
             #[cfg(feature = "conformance")]
             clock: options.clock,
             #[cfg(feature = "conformance")]
-            hook: options.hook.map(std::sync::Mutex::new),
+            hook: options.hook.map(parking_lot::Mutex::new),
         })
     }
 
@@ -216,7 +216,7 @@ impl PostgresStore {
     #[cfg(feature = "conformance")]
     fn fault(&self, verb: &'static str, stage: Stage) -> Fault {
         let Some(hook) = &self.hook else { return Fault::None };
-        hook.lock().unwrap_or_else(std::sync::PoisonError::into_inner).at(verb, stage)
+        hook.lock().at(verb, stage)
     }
 
     #[cfg(not(feature = "conformance"))]

@@ -5,9 +5,10 @@
 
 use std::collections::HashMap;
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::Poll;
 
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Row, Statement};
@@ -116,7 +117,7 @@ impl Pool {
     }
 
     fn pop(&self) -> Option<Connection> {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = self.idle.lock();
         // What the server closed meanwhile is dropped on the way.
         while let Some(connection) = idle.pop() {
             if !connection.client.is_closed() {
@@ -164,7 +165,7 @@ impl Loan {
     /// Nothing is open on the connection: others may use it.
     pub fn give_back(mut self) {
         if let Some(connection) = self.connection.take() {
-            self.pool.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+            self.pool.idle.lock().push(connection);
         }
     }
 
@@ -175,7 +176,7 @@ impl Loan {
 
 impl Connection {
     fn known(&self, sql: &'static str) -> Option<Statement> {
-        let known = self.statements.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.statements.lock();
         known.get(&sql.as_ptr().addr()).cloned()
     }
 
@@ -184,7 +185,7 @@ impl Connection {
             return Ok(statement);
         }
         let statement = self.client.prepare(sql).await?;
-        let mut known = self.statements.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.statements.lock();
         known.insert(sql.as_ptr().addr(), statement.clone());
         Ok(statement)
     }

@@ -8,11 +8,11 @@
 //! once. A lost notification costs the time until the next poll, which comes the sooner, the more recently
 //! something was heard.
 
-use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
+use domesday_model::Backoff;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -25,10 +25,9 @@ use super::pool::Pool;
 pub(super) const NOTIFY_INTERVAL: Duration = Duration::from_millis(250);
 /// How many may come at once after a quiet time.
 pub(super) const NOTIFY_BURST: u32 = 32;
-/// How soon after something was heard of the book is looked at again.
-const POLL_MIN: Duration = Duration::from_secs(1);
-/// The longest anyone waits who heard nothing.
-const POLL_MAX: Duration = Duration::from_secs(16);
+/// The pauses between two looks at the book: how soon it is looked at again after something was heard of it, and the
+/// longest anyone waits who heard nothing.
+const POLL: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(16));
 
 const LISTEN: &str = "LISTEN domesday";
 pub(super) const NOTIFY: &str = "NOTIFY domesday";
@@ -95,16 +94,16 @@ fn bump(changes: &watch::Sender<u64>) {
 }
 
 async fn serve(pool: Arc<Pool>, changes: watch::Sender<u64>, shared: Arc<Shared>) {
-    let mut pause = POLL_MIN;
+    let mut failed = 0;
     loop {
         match listen(&pool, &changes, &shared).await {
-            Ok(()) => pause = POLL_MIN,
+            Ok(()) => failed = 0,
             Err(error) => tracing::debug!(%error, "cannot listen for changes; polling"),
         }
+        failed += 1;
         // Without a connection there is still the clock.
-        sleep(jitter(pause)).await;
+        sleep(POLL.after(failed)).await;
         bump(&changes);
-        pause = (pause * 2).min(POLL_MAX);
     }
 }
 
@@ -129,23 +128,23 @@ async fn listen(pool: &Pool, changes: &watch::Sender<u64>, shared: &Arc<Shared>)
     // What happened before anyone listened.
     bump(changes);
     let (mut hearing, mut telling) = (Pace::new(), Pace::new());
-    let mut pause = POLL_MIN;
-    let mut poll_at = Instant::now() + jitter(pause);
+    let mut quiet = 1;
+    let mut poll_at = Instant::now() + POLL.after(quiet);
     loop {
         tokio::select! {
             _ = &mut driver => return Ok(()),
             () = hearing.turn(&shared.heard) => {
                 bump(changes);
-                pause = POLL_MIN;
-                poll_at = Instant::now() + jitter(pause);
+                quiet = 1;
+                poll_at = Instant::now() + POLL.after(quiet);
             }
             () = telling.turn(&shared.dirty) => {
                 client.batch_execute(NOTIFY).await.map_err(|error| store_error(&error))?;
             }
             () = sleep_until(poll_at) => {
                 bump(changes);
-                pause = (pause * 2).min(POLL_MAX);
-                poll_at = Instant::now() + jitter(pause);
+                quiet += 1;
+                poll_at = Instant::now() + POLL.after(quiet);
             }
         }
     }
@@ -169,10 +168,4 @@ impl Pace {
         note.notified().await;
         self.due = self.due.max(Instant::now()) + NOTIFY_INTERVAL;
     }
-}
-
-/// Half to all of `pause`, so that processes started together do not ask together.
-fn jitter(pause: Duration) -> Duration {
-    let random = RandomState::new().hash_one(()) % 1_000;
-    pause / 2 + pause.mul_f64(random as f64 / 2_000.0)
 }

@@ -8,9 +8,10 @@
 //! units that were staged, that did not fit, or of an earlier process, and those of tasks that are claimed once more.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use domesday_model::{ListedObject, ObjectKey, TaskPayload, UnitId, UnitRange, UnitRecord};
+use parking_lot::Mutex;
 
 use crate::decide::tasks::{CONTAINERS, RecordKinds};
 
@@ -66,7 +67,7 @@ struct Waiting {
 impl Kept {
     /// To be called on the writer's thread, after the COMMIT of these units and before the next transaction.
     pub fn add(&self, committed: Vec<Committed>) {
-        let mut units = self.lock();
+        let mut units = self.0.lock();
         for unit in committed {
             let bytes = unit.bytes();
             if units.bytes + bytes > KEPT_BYTES_MAX {
@@ -86,7 +87,7 @@ impl Kept {
 
     /// To be called on the writer's thread, before units are removed.
     pub fn clear(&self) {
-        *self.lock() = Units::default();
+        *self.0.lock() = Units::default();
     }
 
     /// The records of these kinds that a payload's ranges cover, if all of them are here. What is asked for once is
@@ -94,7 +95,7 @@ impl Kept {
     pub fn take(&self, payload: &TaskPayload, kinds: RecordKinds) -> Option<Vec<ListedObject>> {
         let TaskPayload::UnitRanges(ranges) = payload else { return None };
         let units: Vec<Option<Arc<Committed>>> = {
-            let mut units = self.lock();
+            let mut units = self.0.lock();
             ranges.iter().map(|range| units.take(range, kinds)).collect()
         };
         let mut objects = Vec::new();
@@ -102,10 +103,6 @@ impl Kept {
             objects.extend(unit.as_ref()?.of_range(range, kinds)?);
         }
         Some(objects)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Units> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -157,7 +154,7 @@ mod tests {
         assert_eq!(taken(&kept, &[(2, 0, 1)], OBJECTS), None, "all of it was given out");
         assert_eq!(taken(&kept, &[(1, 2, 4)], OBJECTS).unwrap(), ["at/f2"]);
         assert_eq!(taken(&kept, &[(1, 2, 4)], OBJECTS), None);
-        let units = kept.lock();
+        let units = kept.0.lock();
         assert_eq!((units.by_id.len(), units.bytes), (0, 0));
     }
 
@@ -165,9 +162,9 @@ mod tests {
     fn what_is_not_here_as_a_whole_is_left_to_the_book() {
         let kept = Kept::default();
         kept.add(vec![unit(1, 2, 0), unit(3, 0, 0)]);
-        assert_eq!(kept.lock().by_id.len(), 1, "nobody asks for a unit with nothing in it");
+        assert_eq!(kept.0.lock().by_id.len(), 1, "nobody asks for a unit with nothing in it");
         assert_eq!(taken(&kept, &[(1, 0, 2), (2, 0, 2)], OBJECTS), None);
-        assert_eq!(kept.lock().bytes, 0, "what is read from the book need not be kept");
+        assert_eq!(kept.0.lock().bytes, 0, "what is read from the book need not be kept");
         kept.add(vec![unit(1, 2, 0)]);
         assert_eq!(taken(&kept, &[(1, 0, 3)], OBJECTS), None, "more than there is");
         assert_eq!(kept.take(&TaskPayload::UntracedObjects, OBJECTS), None);
@@ -182,8 +179,8 @@ mod tests {
         let bytes = unit(0, 1_000, 0).bytes();
         let fit = KEPT_BYTES_MAX / bytes;
         kept.add((0..=fit as i64).map(|id| unit(id, 1_000, 0)).collect());
-        assert_eq!(kept.lock().by_id.len(), fit);
-        assert_eq!(kept.lock().bytes, fit * bytes);
+        assert_eq!(kept.0.lock().by_id.len(), fit);
+        assert_eq!(kept.0.lock().bytes, fit * bytes);
         assert_eq!(taken(&kept, &[(fit as i64, 0, 1_000)], OBJECTS), None);
         assert!(taken(&kept, &[(0, 0, 1_000)], OBJECTS).is_some());
         kept.add(vec![unit(7_000, 1_000, 0)]);

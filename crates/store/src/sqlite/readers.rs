@@ -1,8 +1,9 @@
 //! Readers: a bounded pool of connections, each verb on a snapshot of its own.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rusqlite::Connection;
 use tokio::sync::{Semaphore, mpsc};
 
@@ -82,13 +83,13 @@ fn snapshot<T>(connection: &Connection, f: impl FnOnce(&Connection) -> Result<T>
 
 impl Pool {
     fn with<T>(&self, f: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
-        let idle = self.idle.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).pop();
+        let idle = self.idle.lock().pop();
         let connection = match idle {
             Some(connection) => connection,
             None => book::connect(&self.path, &self.clock, Access::Read)?,
         };
         let result = self.meter.read(|| f(&connection));
-        self.idle.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(connection);
+        self.idle.lock().push(connection);
         result
     }
 }

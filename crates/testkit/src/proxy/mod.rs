@@ -12,10 +12,11 @@ mod tests;
 use std::collections::VecDeque;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{ReadHalf, WriteHalf};
 use tokio::net::{TcpListener, TcpStream};
@@ -152,13 +153,13 @@ impl Proxy {
 
     /// Breaks the connection of the next COMMIT, whoever sends it.
     pub fn reset_next_commit(&self, reset: Reset) {
-        self.plan().next.push_back(reset);
+        self.shared.plan.lock().next.push_back(reset);
     }
 
     /// Breaks so many of a thousand commits, half of them before and half after; 0 ends it, and forgets those
     /// that were still to come.
     pub fn reset_commits(&self, per_mille: u64, seed: u64) {
-        *self.plan() = Plan { next: VecDeque::new(), per_mille, chance: seed };
+        *self.shared.plan.lock() = Plan { next: VecDeque::new(), per_mille, chance: seed };
     }
 
     /// Resets every connection there is.
@@ -186,10 +187,6 @@ impl Proxy {
             bytes_to_server: read(bytes_to_server),
             bytes_to_client: read(bytes_to_client),
         }
-    }
-
-    fn plan(&self) -> std::sync::MutexGuard<'_, Plan> {
-        self.shared.plan.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -280,7 +277,7 @@ async fn forward_up(
             tokio::time::sleep_until(due).await;
             if let Some(commit) = frontend.take(&bytes) {
                 count(&counters.commits, 1);
-                let reset = shared.plan.lock().unwrap_or_else(PoisonError::into_inner).draw();
+                let reset = shared.plan.lock().draw();
                 match reset {
                     Some(Reset::BeforeCommit) => {
                         count(&counters.resets_before, 1);

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use s3s::dto::{
     CommonPrefix, ETag, EncodingType, GetObjectInput, GetObjectOutput, ListObjectsV2Input,
     ListObjectsV2Output, Object, ObjectStorageClass, StreamingBlob,
@@ -43,11 +44,11 @@ impl Memory {
     }
 
     pub fn remove(&self, key: &str) {
-        self.objects.lock().unwrap_or_else(PoisonError::into_inner).1.remove(key);
+        self.objects.lock().1.remove(key);
     }
 
     fn store(&self, key: String, bytes: Vec<u8>, is_archived: bool) {
-        let mut objects = self.objects.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut objects = self.objects.lock();
         objects.0 += 1;
         let stored = Stored { bytes: bytes.into(), tag: format!("v{}", objects.0), is_archived };
         objects.1.insert(key, stored);
@@ -56,12 +57,12 @@ impl Memory {
 
 impl Keys for Memory {
     fn first(&self, from: Bound<&str>) -> Option<String> {
-        let objects = self.objects.lock().unwrap_or_else(PoisonError::into_inner);
+        let objects = self.objects.lock();
         objects.1.range::<str, _>((from, Bound::Unbounded)).next().map(|(key, _)| key.clone())
     }
 
     fn get(&self, key: &str) -> Option<Stored> {
-        self.objects.lock().unwrap_or_else(PoisonError::into_inner).1.get(key).cloned()
+        self.objects.lock().1.get(key).cloned()
     }
 }
 
@@ -153,7 +154,7 @@ impl S3 for Bucket {
             }
         }
         let is_truncated = next.is_some_and(|key| key.starts_with(&prefix));
-        let mut counts = self.shared.counts();
+        let mut counts = self.shared.counts.lock();
         counts.pages += 1;
         counts.keys += (objects.len() + prefixes.len()) as u64;
         Ok(S3Response::new(ListObjectsV2Output {
@@ -186,7 +187,7 @@ impl S3 for Bucket {
             None => 0..size,
         };
         let bytes = stored.bytes.slice(range.start as usize..range.end as usize);
-        let mut counts = self.shared.counts();
+        let mut counts = self.shared.counts.lock();
         counts.reads += 1;
         counts.bytes += bytes.len() as u64;
         Ok(S3Response::new(GetObjectOutput {

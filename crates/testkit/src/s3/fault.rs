@@ -2,7 +2,6 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::PoisonError;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -84,9 +83,9 @@ pub(super) async fn answer(
     shared: &Shared,
     request: Request<Incoming>,
 ) -> io::Result<Response<Part>> {
-    let fault = shared.faults.lock().unwrap_or_else(PoisonError::into_inner).draw();
+    let fault = shared.faults.lock().draw();
     if fault.is_some() {
-        shared.counts().faults += 1;
+        shared.counts.lock().faults += 1;
     }
     match fault {
         Some(Fault::Error) => return Ok(error(StatusCode::INTERNAL_SERVER_ERROR, "InternalError")),

@@ -8,11 +8,12 @@ mod fault;
 
 use std::net::Ipv4Addr;
 use std::ops::Bound;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use parking_lot::Mutex;
 use s3s::auth::{S3Auth, SecretKey};
 use s3s::service::{S3Service, S3ServiceBuilder};
 use s3s::{S3Result, s3_error};
@@ -54,11 +55,7 @@ struct Shared {
     secret: Mutex<String>,
 }
 
-impl Shared {
-    fn counts(&self) -> MutexGuard<'_, Counts> {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+impl Shared {}
 
 /// A running server; it ends when this is dropped.
 pub struct Server {
@@ -108,17 +105,17 @@ impl Server {
     }
 
     pub fn counts(&self) -> Counts {
-        *self.shared.counts()
+        *self.shared.counts.lock()
     }
 
     /// Lets in only who signs with this from now on.
     pub fn set_secret(&self, secret_access_key: &str) {
-        *self.shared.secret.lock().unwrap_or_else(PoisonError::into_inner) = secret_access_key.into();
+        *self.shared.secret.lock() = secret_access_key.into();
     }
 
     /// Makes requests fail from now on.
     pub fn set_faults(&self, faults: Faults) {
-        *self.shared.faults.lock().unwrap_or_else(PoisonError::into_inner) = faults;
+        *self.shared.faults.lock() = faults;
     }
 }
 
@@ -131,7 +128,7 @@ impl S3Auth for Auth {
         if access_key != ACCESS_KEY_ID {
             return Err(s3_error!(InvalidAccessKeyId));
         }
-        Ok(self.0.secret.lock().unwrap_or_else(PoisonError::into_inner).as_str().into())
+        Ok(self.0.secret.lock().as_str().into())
     }
 }
 

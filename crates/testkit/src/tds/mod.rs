@@ -22,13 +22,14 @@ mod wire;
 
 use std::io;
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 pub use evaluate::Rows;
 pub use login::Login;
 use model::Database;
+use parking_lot::Mutex;
 pub use request::Request;
 pub use tls::Identity;
 pub use values::{Type, Value};
@@ -104,13 +105,9 @@ struct Log {
 }
 
 impl Shared {
-    fn log(&self) -> MutexGuard<'_, Log> {
-        self.log.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The fault that is to befall a statement, once.
     fn fault(&self, sql: &str) -> Option<Fault> {
-        let mut log = self.log();
+        let mut log = self.log.lock();
         let (_, left, fault) =
             log.faults.iter_mut().find(|(part, left, _)| *left > 0 && sql.contains(part.as_str()))?;
         *left -= 1;
@@ -141,29 +138,29 @@ impl TdsServer {
 
     /// Who logged in, or tried to.
     pub fn logins(&self) -> Vec<Login> {
-        self.shared.log().logins.clone()
+        self.shared.log.lock().logins.clone()
     }
 
     /// Every statement, in the order in which they came.
     pub fn requests(&self) -> Vec<Request> {
-        self.shared.log().requests.clone()
+        self.shared.log.lock().requests.clone()
     }
 
     /// How often a client called off what it had asked for.
     pub fn attentions(&self) -> usize {
-        self.shared.log().attentions
+        self.shared.log.lock().attentions
     }
 
     /// The next statements with this text in them go wrong, so often.
     pub fn fail(&self, part: &str, times: usize, fault: Fault) {
-        self.shared.log().faults.push((part.to_owned(), times, fault));
+        self.shared.log.lock().faults.push((part.to_owned(), times, fault));
     }
 }
 
 impl Drop for TdsServer {
     fn drop(&mut self) {
         self.shared.is_ending.store(true, Ordering::SeqCst);
-        for socket in &self.shared.log().sockets {
+        for socket in &self.shared.log.lock().sockets {
             // It may be closed already.
             let _ = socket.shutdown(Shutdown::Both);
         }
@@ -183,7 +180,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         }
         let Ok((socket, _)) = accepted else { continue };
         let Ok(kept) = socket.try_clone() else { continue };
-        shared.log().sockets.push(kept);
+        shared.log.lock().sockets.push(kept);
         let shared = Arc::clone(shared);
         std::thread::spawn(move || {
             let Ok(closing) = socket.try_clone() else { return };

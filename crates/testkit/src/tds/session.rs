@@ -40,7 +40,7 @@ pub fn serve(socket: TcpStream, shared: &Shared) -> io::Result<()> {
     let Some((channel, login)) = begin(socket, shared)? else { return Ok(()) };
     let asked = login.packet_size.clamp(PACKET_MIN, PACKET_MAX);
     let packet = shared.setup.packet_size.map_or(asked, |most| asked.min(most)).max(PACKET_MIN);
-    shared.log().logins.push(login.clone());
+    shared.log.lock().logins.push(login.clone());
     let mut session =
         Session { channel, shared, packet: PACKET as usize, version: login.version, current: 0 };
     match session.admit(&login) {
@@ -175,14 +175,14 @@ impl Session<'_> {
 
     /// What a client called off ends with a sign that this was heard.
     fn calm(&mut self) -> io::Result<()> {
-        self.shared.log().attentions += 1;
+        self.shared.log.lock().attentions += 1;
         let mut answer = self.answer();
         answer.done(TOKEN_DONE, DONE_ATTENTION, 0);
         answer.end()
     }
 
     fn statement(&mut self, request: &Request, is_call: bool) -> io::Result<()> {
-        self.shared.log().requests.push(request.clone());
+        self.shared.log.lock().requests.push(request.clone());
         let fault = self.shared.fault(&request.sql);
         if fault == Some(Fault::Silence) {
             // Whatever comes next, if anything, is the client's giving up.

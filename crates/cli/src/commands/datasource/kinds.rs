@@ -95,6 +95,10 @@ mod tests {
         for factory in registry.factories() {
             let kind = KindJson::of(factory);
             write!(text, "\n### `{}`: {}\n\n", kind.kind, kind.about).unwrap();
+            if kind.fields.is_empty() {
+                text.push_str("It has no fields.\n");
+                continue;
+            }
             text.push_str("| field | type | default | |\n|---|---|---|---|\n");
             for field in &kind.fields {
                 let default = default_of(field);
@@ -126,7 +130,8 @@ mod tests {
         let text = std::fs::read_to_string(&path).unwrap();
         let (before, rest) = text.split_once(BEGIN).unwrap();
         let (section, after) = rest.split_once(END).unwrap();
-        let expected = reference(&connectors::of_fleet());
+        // All kinds, also those that are no data source of a fleet: `tidy` takes their names from here.
+        let expected = reference(connectors::known());
         if section != expected && std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
             std::fs::write(&path, format!("{before}{BEGIN}{expected}{END}{after}")).unwrap();
             return;

@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
-use crate::backoff::Backoff;
+use crate::outage::Outage;
 use crate::worker::session::Session;
 
 /// Tasks completed by one call, at most.
@@ -82,7 +82,7 @@ pub(super) async fn completing(session: &Arc<Session>, requests: &mut mpsc::Rece
 
 /// Every request is answered: done, refused, or that the book did not answer for too long.
 async fn complete(session: &Session, mut group: Vec<Request>) {
-    let (begun, mut backoff) = (Instant::now(), Backoff::default());
+    let (begun, mut outage) = (Instant::now(), Outage::default());
     loop {
         let completions: Vec<Completion> = group.iter().map(|(completion, _)| completion.clone()).collect();
         let call = session.store().complete_classifications(completions);
@@ -99,7 +99,7 @@ async fn complete(session: &Session, mut group: Vec<Request>) {
             match answer {
                 Err(error) if error.is_retryable() && !is_over => {
                     session.worker.metrics.store_errors.add(1);
-                    if backoff.is_worth_a_line() && again.is_empty() {
+                    if outage.is_worth_a_line() && again.is_empty() {
                         tracing::warn!(worker_id = %session.id, %error, "cannot complete tasks; trying again");
                     }
                     again.push(request);
@@ -113,7 +113,7 @@ async fn complete(session: &Session, mut group: Vec<Request>) {
         }
         group = again;
         session.worker.metrics.retries.add(1);
-        tokio::time::sleep(backoff.next()).await;
+        tokio::time::sleep(outage.next_wait()).await;
     }
 }
 

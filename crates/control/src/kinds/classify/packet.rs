@@ -4,8 +4,8 @@
 //! that completes the task. If its answer is lost, the done row tells whether it was this claim's.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use domesday_connector::{Connector, ReadAhead};
 use domesday_content::{Limits, ObjectError};
@@ -17,6 +17,7 @@ use domesday_scheduler::{
     PacketTotals, ResultSink,
 };
 use domesday_store::{Completion, ResultBatch, TaskTotals, WorkPacket};
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
 use super::completer::Completer;
@@ -374,7 +375,7 @@ impl Sink {
     }
 
     fn add(&self, add: impl FnOnce(&mut Results)) {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.waiting.lock();
         add(&mut waiting);
         if waiting.is_full() {
             let results = std::mem::take(&mut *waiting);
@@ -402,7 +403,7 @@ impl ResultSink for Sink {
     }
 
     fn packet_done(&self, totals: PacketTotals) {
-        let left = std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
+        let left = std::mem::take(&mut *self.waiting.lock());
         self.send(Message::Results(left));
         self.send(Message::Done(totals));
     }

@@ -115,8 +115,11 @@ async fn passwords_are_proved_in_every_way_the_server_asks_for() {
     let before = std::fs::read_to_string(&rules).unwrap();
     let ways = "host all scram all scram-sha-256\nhost all md5 all md5\nhost all clear all password\n";
     std::fs::write(&rules, format!("{ways}{before}")).unwrap();
+    // A session says when the server that began it had last read its files.
+    let loaded = || server.psql("postgres", "SELECT pg_conf_load_time()");
+    let before = loaded();
     server.psql("postgres", "SELECT pg_reload_conf()");
-    while server.psql("postgres", "SELECT count(*) FROM pg_hba_file_rules WHERE auth_method = 'md5'") == "0" {
+    while loaded() == before {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     let with = |secret: &str, fields: Value| {
@@ -166,11 +169,16 @@ async fn a_database_without_a_free_connection_is_waited_for() {
     let full = connector.list(&fixture.key(&["public"]), None).await.err().unwrap();
     assert!(matches!(full, ConnectorError::Wait { .. }), "{full}");
     let object = object(fixture.key(&["public", "t"]), &record);
+    let refused = format!("too many connections for role \"{user}\"");
+    let refusals = || Server::shared().log().matches(&refused).count();
+    let before = refusals();
     let reading = tokio::spawn({
         let connector = Arc::clone(&connector);
         async move { read(&connector, object).await }
     });
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    while refusals() == before {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
     drop(held);
     assert_eq!(reading.await.unwrap().unwrap().0.len(), 1);
 }

@@ -244,8 +244,13 @@ async fn a_locked_table_holds_up_neither_its_schema_nor_the_others() {
     let fixture =
         Fixture::new("CREATE TABLE held (a int); CREATE TABLE free (a int); INSERT INTO free VALUES (1)");
     let (database, _) = (fixture.database.clone(), server);
+    // Until there is a table of this name, and not for ever.
     let holder = std::thread::spawn(move || {
-        server.psql(&database, "BEGIN; LOCK TABLE held; SELECT pg_sleep(8); COMMIT");
+        server.psql(
+            &database,
+            "DO $$ BEGIN LOCK TABLE held; FOR look IN 1..6000 LOOP
+                EXIT WHEN to_regclass('public.enough') IS NOT NULL; PERFORM pg_sleep(0.02); END LOOP; END $$",
+        );
     });
     while fixture.sql("SELECT count(*) FROM pg_locks WHERE relation = 'held'::regclass") == "0" {
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
@@ -256,6 +261,7 @@ async fn a_locked_table_holds_up_neither_its_schema_nor_the_others() {
     let locked = fixture.read(&connector, "public", "held").await.unwrap_err();
     assert_eq!(locked.reason, Reason::Locked, "{locked}");
     assert_eq!(fixture.read(&connector, "public", "free").await.unwrap().0.len(), 1);
+    fixture.sql("CREATE TABLE enough ()");
     holder.join().unwrap();
 }
 
