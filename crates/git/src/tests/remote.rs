@@ -401,7 +401,7 @@ fn a_process_that_is_killed_while_it_fetches_leaves_nothing_that_hurts() {
     for round in 0..2 {
         server.set(|request| if request.method == "POST" { Answer::Wait } else { Answer::Serve });
         let before = server.requests();
-        let name = "git::tests::remote::a_process_that_is_killed_while_it_fetches_leaves_nothing_that_hurts";
+        let name = "tests::remote::a_process_that_is_killed_while_it_fetches_leaves_nothing_that_hurts";
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", name])
             .env(KILLED_URL, url.as_str())
