@@ -21,10 +21,16 @@ pub const LEASE: Duration = Duration::from_secs(3);
 pub const FINGERPRINT_KEY: &str = "c0ffee00c0ffee00c0ffee00c0ffee00";
 /// Not asked for by the server, and not to be seen anywhere.
 pub const PASSWORD: &str = "hunter2-correct-horse";
-/// Files of a tree that takes a while; a folder of them is one task.
+/// Files of a tree that takes a while, in several tasks a folder: some four seconds for two workers that have a processor
+/// each, where a command reaches them within one heartbeat.
 const SLOW_FOLDERS: usize = 12;
 const SLOW_FILES: usize = 64;
-const SLOW_FILE_BYTES: usize = 256 << 10;
+const SLOW_FILE_BYTES: usize = 128 << 10;
+/// What its text is made of: words that many rules look for. Text that repeats itself would not be searched again.
+const SLOW_WORDS: [&str; 12] = [
+    "the", "service", "token", "took", "value", "password", "key", "secret", "user", "account", "card",
+    "phone",
+];
 
 /// How every process here logs.
 const LOGGING: &[&str] = &["--log", "info"];
@@ -68,8 +74,7 @@ impl Place {
     /// A tree of many tasks that takes a while: one file under many names, with a finding in each. How many.
     pub fn slow_tree(&self, name: &str) -> (PathBuf, usize) {
         let tree = self.path(name);
-        let line = "2024-05-01T10:00:00Z INFO service=web key=value took=12ms user=none\n";
-        let text = format!("{KEY}\n{}", line.repeat(SLOW_FILE_BYTES / line.len()));
+        let text = slow_text();
         let first = tree.join("0/0.txt");
         for folder in 0..SLOW_FOLDERS {
             let folder = tree.join(folder.to_string());
@@ -214,4 +219,16 @@ impl Drop for Place {
             eprintln!("logs are kept for a look: {}", folder.keep().display());
         }
     }
+}
+
+/// A finding, and words after it in an order that does not repeat itself.
+fn slow_text() -> String {
+    let (mut text, mut random) = (format!("{KEY}\n"), 1u64);
+    while text.len() < SLOW_FILE_BYTES {
+        // Knuth's linear congruential generator, whose upper bits are the good ones.
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        text.push_str(SLOW_WORDS[(random >> 33) as usize % SLOW_WORDS.len()]);
+        text.push(if random >> 60 == 0 { '\n' } else { ' ' });
+    }
+    text
 }
