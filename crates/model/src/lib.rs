@@ -1,4 +1,5 @@
-//! The words of the domain: ids, states with their legal transitions, records, findings, reasons.
+//! The words of the domain: ids, states with their legal transitions, records, findings, reasons. And what every crate
+//! computes alike: back-off.
 //!
 //! Everything here is pure. This crate must not know IO, async or SQL; a value of one of these
 //! types means the same in a laptop's embedded book and in a fleet's PostgreSQL.

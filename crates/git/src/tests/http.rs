@@ -4,8 +4,12 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::process::Stdio;
 use std::sync::{Condvar, Mutex};
+use std::time::Duration;
 
 use super::*;
+
+/// Everything that is waited for here comes long before this.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// What a request looks like from outside.
 pub struct Request {
@@ -85,10 +89,12 @@ impl Server {
         self.shared.counted.lock().unwrap().0
     }
 
-    /// Waits until there were this many requests.
+    /// Waits until there were this many requests, and not for ever: whoever asks may have ended.
     pub fn wait_for(&self, count: usize) {
         let counted = self.shared.counted.lock().unwrap();
-        drop(self.shared.changed.wait_while(counted, |(seen, _)| *seen < count).unwrap());
+        let is_early = |(seen, _): &mut (usize, usize)| *seen < count;
+        let waited = self.shared.changed.wait_timeout_while(counted, PATIENCE, is_early).unwrap();
+        assert!(!waited.1.timed_out(), "no {count} requests within {PATIENCE:?}");
     }
 
     /// Lets the requests that wait go on; those that come wait again.

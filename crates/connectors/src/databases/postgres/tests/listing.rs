@@ -249,7 +249,7 @@ async fn a_locked_table_holds_up_neither_its_schema_nor_the_others() {
         server.psql(
             &database,
             "DO $$ BEGIN LOCK TABLE held; FOR look IN 1..6000 LOOP
-                EXIT WHEN to_regclass('public.enough') IS NOT NULL; PERFORM pg_sleep(0.02); END LOOP; END $$",
+                EXIT WHEN EXISTS (SELECT FROM pg_class WHERE relname = 'enough'); PERFORM pg_sleep(0.02); END LOOP; END $$",
         );
     });
     while fixture.sql("SELECT count(*) FROM pg_locks WHERE relation = 'held'::regclass") == "0" {
