@@ -176,7 +176,9 @@ impl MirrorCache {
         remove(&new)?;
         let clone = CLONE.iter().map(OsString::from).chain([run.url.as_str().into(), new.clone().into()]);
         run.limits.size = Some((new.clone(), self.max_bytes));
-        let made = run.git("clone", &clone.collect::<Vec<_>>()).and_then(|_| self.check_size(&new, run.url));
+        let made = run
+            .git("clone", &clone.collect::<Vec<_>>())
+            .and_then(|_| check_size(&new, self.max_bytes, run.url));
         if made.is_err() {
             // What cannot be removed now is removed when it is made again.
             let _ = remove(&new);
@@ -191,18 +193,7 @@ impl MirrorCache {
         let fetch = FETCH.iter().copied().chain([run.url.as_str(), "+refs/*:refs/*"]).map(OsString::from);
         run.limits.size = Some((path.to_owned(), self.max_bytes));
         Run { folder: path, ..run }.git("fetch", &fetch.collect::<Vec<_>>())?;
-        self.check_size(path, url)
-    }
-
-    /// A mirror that does not fit even alone is refused. One that grew to that is left to be removed when
-    /// nobody uses it.
-    fn check_size(&self, path: &Path, url: &RemoteUrl) -> Result<(), GitError> {
-        let size = folder_bytes(path, 0);
-        if size > self.max_bytes {
-            let what = format!("the mirror of {url}");
-            return Err(GitError::TooLarge { what, size, max: self.max_bytes });
-        }
-        Ok(())
+        check_size(path, self.max_bytes, url)
     }
 
     /// Removes what crashes left behind, and the mirrors that were not used for longest and are not in use,
@@ -271,6 +262,16 @@ impl MirrorCache {
             }
         }
     }
+}
+
+/// A mirror that does not fit even alone is refused. One that grew to that is left to be removed when
+/// nobody uses it.
+fn check_size(path: &Path, max: u64, url: &RemoteUrl) -> Result<(), GitError> {
+    let size = folder_bytes(path, 0);
+    if size > max {
+        return Err(GitError::TooLarge { what: format!("the mirror of {url}"), size, max });
+    }
+    Ok(())
 }
 
 /// The name of a remote's mirror.

@@ -140,7 +140,7 @@ impl Run<'_> {
         let child = command.arg(name).args(arguments).spawn();
         let mut child = child.map_err(|error| failed(format!("{error}; is git installed?")))?;
         let lines = count_lines(child.stdout.take());
-        let said = self.wait(&mut child).map_err(failed)?;
+        let said = self.wait(&mut child, failed)?;
         let status = child.wait().map_err(|error| failed(error.to_string()))?;
         if status.success() {
             return Ok(lines.join().unwrap_or_default());
@@ -179,7 +179,7 @@ impl Run<'_> {
 
     /// Waits until `git` has said everything, and ends it when it takes too long or too much, or nobody
     /// waits any more.
-    fn wait(&self, child: &mut Child) -> Result<String, String> {
+    fn wait(&self, child: &mut Child, failed: impl Fn(String) -> GitError) -> Result<String, GitError> {
         let mut errors = child.stderr.take().expect("its errors were asked for");
         let (sender, receiver) = mpsc::channel();
         thread::spawn(move || {
@@ -197,20 +197,22 @@ impl Run<'_> {
                 Err(RecvTimeoutError::Disconnected) => return Ok(String::new()),
                 Err(RecvTimeoutError::Timeout) => {}
             }
-            let too_large = self.limits.size.as_ref().filter(|(path, max)| {
-                let is_due = measured.elapsed() >= MEASURE_EVERY;
-                if is_due {
-                    measured = Instant::now();
+            let mut fits = Ok(());
+            if let Some((path, max)) = &self.limits.size
+                && measured.elapsed() >= MEASURE_EVERY
+            {
+                fits = super::check_size(path, *max, self.url);
+                measured = Instant::now();
+            }
+            let over = match fits {
+                Err(too_large) => too_large,
+                Ok(()) if begun.elapsed() > self.limits.time => {
+                    failed(format!("takes more than {} seconds", self.limits.time.as_secs()))
                 }
-                is_due && super::folder_bytes(path, 0) > *max
-            });
-            let over = match too_large {
-                Some((_, max)) => format!("takes more than the {max} bytes that mirrors may have"),
-                None if begun.elapsed() > self.limits.time => {
-                    format!("takes more than {} seconds", self.limits.time.as_secs())
+                Ok(()) if self.watch.is_over() => {
+                    failed("ended, for nobody waits for it any more".to_owned())
                 }
-                None if self.watch.is_over() => "ended, for nobody waits for it any more".to_owned(),
-                None => continue,
+                Ok(()) => continue,
             };
             let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
             let _ = child.wait();
