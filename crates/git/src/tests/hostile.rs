@@ -17,7 +17,7 @@ fn packed() -> (Repo, PathBuf) {
     (repo, pack)
 }
 
-fn pack_file(repo: &Repo) -> PathBuf {
+pub(super) fn pack_file(repo: &Repo) -> PathBuf {
     let files = fs::read_dir(repo.path.join(".git/objects/pack")).unwrap();
     files.map(|file| file.unwrap().path()).find(|path| path.extension().unwrap() == "pack").unwrap()
 }
@@ -47,7 +47,7 @@ async fn read_all(repo: &Repo) -> (usize, Vec<String>) {
     (good, errors)
 }
 
-fn deflated(bytes: &[u8]) -> Vec<u8> {
+pub(super) fn deflated(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap()

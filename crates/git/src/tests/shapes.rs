@@ -190,10 +190,10 @@ async fn references_in_tables() {
                 let mut damaged = bytes.clone();
                 damaged[at] ^= 0x55;
                 fs::write(&table, damaged).unwrap();
-                let _ = Repository::open(&repo.path).unwrap().tips();
+                let _ = Repository::open(&repo.path, true).unwrap().tips();
             }
             fs::write(&table, &bytes[..bytes.len() / 2]).unwrap();
-            assert!(Repository::open(&repo.path).unwrap().tips().is_err());
+            assert!(Repository::open(&repo.path, true).unwrap().tips().is_err());
             fs::write(&table, bytes).unwrap();
         }
     }
@@ -478,13 +478,13 @@ async fn each_base_is_decoded_about_once_by_each_worker() {
     let records = list(&repo.config()).await.unwrap();
     let ids: Vec<ObjectId> = records.iter().map(|r| ObjectId::from_hex(&r.name).unwrap()).collect();
     // One worker with all of it, in the order of the listing.
-    let alone = Repository::open(&repo.path).unwrap();
+    let alone = Repository::open(&repo.path, true).unwrap();
     for id in &ids {
         alone.store.open_object(id).unwrap();
     }
     assert_eq!(alone.store.decoded(), ids.len());
     // Two threads side by side may both need a base at the same time, and seldom do.
-    let shared = Repository::open(&repo.path).unwrap();
+    let shared = Repository::open(&repo.path, true).unwrap();
     std::thread::scope(|scope| {
         for half in ids.chunks(ids.len().div_ceil(2)) {
             scope.spawn(|| half.iter().for_each(|id| drop(shared.store.open_object(id).unwrap())));
@@ -494,7 +494,7 @@ async fn each_base_is_decoded_about_once_by_each_worker() {
     // Workers that share nothing: beside its own objects each decodes the chain its first one hangs on.
     let mut decoded = 0;
     for range in ids.chunks(ids.len().div_ceil(WORKERS)) {
-        let worker = Repository::open(&repo.path).unwrap();
+        let worker = Repository::open(&repo.path, true).unwrap();
         range.iter().for_each(|id| drop(worker.store.open_object(id).unwrap()));
         decoded += worker.store.decoded();
     }
