@@ -102,6 +102,9 @@ impl Connector for Git {
         if let (Some(path), Some(root)) = (worktree::path_of(key), &repository.root) {
             return worktree::open_file(root, path).map(Opened::Bytes);
         }
+        if let Some(error) = repository.store.copy_error(key.as_bytes()) {
+            return Err(error.into());
+        }
         Err(match repository.store.broken_file(key.as_bytes()) {
             Some(error) => ObjectError::new(error.reason(), error.to_string()),
             None => ObjectError::new(Reason::Vanished, format!("`{key}` is no object's id")),

@@ -305,8 +305,10 @@ impl Packs {
             };
             match forest.next(is_blob)? {
                 Some(object) if object.is_copy || self.loose.contains(&object.id.short()) => {
-                    let pack = &self.packs[self.next - 1];
-                    verify_copy(repository, &object.id, Place::Packed(Arc::clone(pack), object.offset));
+                    let place = Place::Packed(Arc::clone(&self.packs[self.next - 1]), object.offset);
+                    if let Some(name) = repository.store.lying_copy(&object.id, place) {
+                        return Ok(Some(Found::Broken(name)));
+                    }
                 }
                 Some(object) => {
                     // In a pack that leans on others, only these tell what it is.
@@ -343,7 +345,10 @@ impl LooseObjects {
         loop {
             while let Some(id) = self.ids.next() {
                 if self.is_packed(&id)? || !self.listed.insert(id.short()) {
-                    verify_copy(repository, &id, Place::Loose(loose::path(&store.folders[self.at], &id)));
+                    let place = Place::Loose(loose::path(&store.folders[self.at], &id));
+                    if let Some(name) = store.lying_copy(&id, place) {
+                        return Ok(Some(Found::Broken(name)));
+                    }
                     continue;
                 }
                 let place = store.find(&id).and_then(|place| store.describe(&place));
@@ -365,21 +370,6 @@ impl LooseObjects {
             }
         }
         Ok(false)
-    }
-}
-
-/// Reads an object that was listed from another place. One that is something else has its file named: it is passed
-/// over because of its id, and has another.
-fn verify_copy(repository: &Repository, id: &ObjectId, place: Place) {
-    let path = match &place {
-        Place::Packed(pack, _) => pack.path().to_path_buf(),
-        Place::Loose(path) => path.clone(),
-    };
-    match repository.store.verify_copy(id, place) {
-        Ok(()) => {}
-        // Removed since: its other copy is there.
-        Err(error) if error.reason() == Reason::Vanished => {}
-        Err(error) => repository.store.name_broken(path, error),
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod bytes;
 mod cache;
+mod copies;
 mod delta;
 mod file;
 mod folders;
@@ -168,7 +169,7 @@ impl ObjectStore {
     }
 
     /// Has a file of the database listed with what is wrong with it; the first thing that is said of it counts.
-    pub fn name_broken(&self, path: PathBuf, error: GitError) {
+    fn name_broken(&self, path: PathBuf, error: GitError) {
         self.broken.lock().entry(path).or_insert_with(|| Arc::new(error));
     }
 
@@ -294,28 +295,6 @@ impl ObjectStore {
                 object.data.verify(self.hash, object.kind, id).map(|()| object)
             }
             Place::Loose(path) => self.read_loose(id, loose::open(path)?),
-        }
-    }
-
-    /// Reads another copy of an object that is listed already, so that nothing hides behind its id.
-    pub fn verify_copy(&self, id: &ObjectId, place: Place) -> Result<(), GitError> {
-        match place {
-            Place::Packed(pack, offset) => {
-                let head = inflater(|inflater| pack.begin(inflater, offset))?;
-                if let Content::Whole(kind) = head.content
-                    && head.size > STREAM_MIN
-                {
-                    let start = offset + head.len as u64;
-                    let reader = InflateReader::new(Arc::clone(&pack.file), start, Some(head.size));
-                    return self.verify_stream(id, kind, head.size, reader);
-                }
-                let object = self.decode(&pack, offset, pack.may_be_base(offset), None)?;
-                object.data.verify(self.hash, object.kind, id)
-            }
-            Place::Loose(path) => {
-                let loose = loose::open(path)?;
-                self.verify_stream(id, loose.kind, loose.size, loose.content)
-            }
         }
     }
 
