@@ -326,7 +326,7 @@ fn a_staged_file_is_scanned_when_its_object_is_lost() {
     }
     let ran = place.scan(&[]).exits(3);
     assert_eq!(found(&ran), pairs(&[("tree/key.txt", KEY_RULE)]));
-    assert!(ran.stdout.contains("is not in the repository"), "{}", ran.stdout);
+    assert!(ran.text().contains("is not in the repository"), "{}", ran.text());
     // What only a folder of the repository has.
     place.file(".git/hooks/pre-push", format!("key {KEY_2}\n"));
     place.file("vendor/.git/notes.txt", format!("key {KEY_2}\n"));
