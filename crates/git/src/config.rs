@@ -47,7 +47,7 @@ domesday_connector::configuration! {
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         pub uncommitted: bool,
         /// Follow a `.git` file, `commondir`, alternates and links inside the repository out of its folder. Whoever
-        /// writes these decides what else is read.
+        /// writes these decides what else is read. They are followed unless it is false.
         #[serde(skip_serializing_if = "is_true")]
         pub follow_links_out: bool,
         /// Scan only files whose path matches one of these, with the syntax of `.gitignore` lines. A file
