@@ -311,6 +311,30 @@ fn a_history_is_known_by_paths() {
 }
 
 #[test]
+fn a_staged_file_is_scanned_when_its_object_is_lost() {
+    let place = Place::new();
+    git(&place, "tree", &["init", "-q"]);
+    place.file("key.txt", format!("key {KEY}\n"));
+    git(&place, "tree", &["add", "."]);
+    let objects = place.tree().join(".git/objects");
+    let is_loose = |name: &str| name.len() == 2;
+    for entry in fs::read_dir(&objects).unwrap() {
+        let entry = entry.unwrap();
+        if is_loose(entry.file_name().to_str().unwrap()) {
+            fs::remove_dir_all(entry.path()).unwrap();
+        }
+    }
+    let ran = place.scan(&[]).exits(3);
+    assert_eq!(found(&ran), pairs(&[("tree/key.txt", KEY_RULE)]));
+    assert!(ran.text().contains("is not in the repository"), "{}", ran.text());
+    // What only a folder of the repository has.
+    place.file(".git/hooks/pre-push", format!("key {KEY_2}\n"));
+    place.file("vendor/.git/notes.txt", format!("key {KEY_2}\n"));
+    let both = ["tree/.git/hooks/pre-push", "tree/key.txt", "tree/vendor/.git/notes.txt"];
+    assert_eq!(place.scan(&[]).exits(3).paths(), both);
+}
+
+#[test]
 fn a_history_is_source_code_where_its_files_are() {
     let place = Place::new();
     git(&place, "tree", &["init", "-q"]);

@@ -135,7 +135,12 @@ impl Conditions {
     /// inside.
     pub fn keeps(&self, path: &Path, is_folder: bool) -> bool {
         let has = |paths: &Gitignore| paths.matched_path_or_any_parents(path, is_folder).is_ignore();
-        !has(&self.exclude) && (is_folder || self.paths.as_ref().is_none_or(has))
+        !self.excludes(path, is_folder) && (is_folder || self.paths.as_ref().is_none_or(has))
+    }
+
+    /// Whether the file or folder at this path, or one above it, is left out.
+    pub fn excludes(&self, path: &Path, is_folder: bool) -> bool {
+        self.exclude.matched_path_or_any_parents(path, is_folder).is_ignore()
     }
 
     fn blobs(&self, mut tally: Tally) -> Blobs {

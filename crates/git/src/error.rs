@@ -20,6 +20,9 @@ pub enum GitError {
     Corrupt { what: String, detail: String },
     #[error("object {0} is not in the repository")]
     Missing(ObjectId),
+    /// What is under an id is not what has that id.
+    #[error("object {id} is not what its name says: its content has the id {actual}; `git fsck` tells more")]
+    Mismatch { id: ObjectId, actual: ObjectId },
     /// More than may be held in memory.
     #[error("{what} has {size} bytes, beyond the limit of {max}")]
     TooLarge { what: String, size: u64, max: u64 },
@@ -49,9 +52,10 @@ impl GitError {
             GitError::Missing(_) => Reason::Vanished,
             GitError::TooLarge { .. } => Reason::ByteLimit,
             GitError::Denied(_) => Reason::PermissionDenied,
-            GitError::Corrupt { .. } | GitError::Unsupported(_) | GitError::Configuration(_) => {
-                Reason::ReadError
-            }
+            GitError::Corrupt { .. }
+            | GitError::Mismatch { .. }
+            | GitError::Unsupported(_)
+            | GitError::Configuration(_) => Reason::ReadError,
         }
     }
 }

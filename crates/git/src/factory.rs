@@ -14,7 +14,7 @@ use domesday_connector::{
 use serde_json::Value;
 
 use super::config::KIND;
-use super::repository::{Shape, discover};
+use super::repository::discover;
 use super::worktree::WORKTREE;
 use super::{Git, GitConfig};
 
@@ -86,7 +86,7 @@ impl ConnectorFactory for GitFactory {
 
     fn recognises_path(&self, path: &Path, flags: &TargetFlags) -> Result<Recognition, TargetError> {
         let HistoryFlags { worktree, .. } = flags.history;
-        match discover(path) {
+        match discover(path, true) {
             Some(_) if !worktree => Ok(Recognition::Certain),
             None if worktree || flags.history.selects() => Err(TargetError::new(
                 "it is not the folder of a git repository, of which alone a part can be asked for",
@@ -97,9 +97,9 @@ impl ConnectorFactory for GitFactory {
 
     /// A repository with its history, and with what is not in it yet unless only a part is asked for.
     fn configure_path(&self, path: &Path, flags: &TargetFlags) -> Result<Option<Value>, TargetError> {
-        let shape = discover(path).ok_or_else(|| TargetError::new("it is not a git repository"))?;
+        discover(path, true).ok_or_else(|| TargetError::new("it is not a git repository"))?;
         let config = GitConfig {
-            uncommitted: shape == Shape::Worktree && !flags.history.selects(),
+            uncommitted: !flags.history.selects(),
             staged: flags.history.staged,
             ..selected(&flags.history, GitConfig::new(path.to_owned()))
         };

@@ -77,6 +77,9 @@ pub(super) struct PackedObject {
     /// `None` when the pack is damaged there: opening it tells how.
     pub kind: Option<ObjectKind>,
     pub size: u64,
+    pub offset: u64,
+    /// A pack before this one has an object of the same id.
+    pub is_copy: bool,
 }
 
 pub(super) struct Forest {
@@ -92,7 +95,7 @@ pub(super) struct Forest {
 }
 
 impl Forest {
-    /// The forest of `pack`, without the objects that one of `before` has.
+    /// The forest of `pack`, which tells the objects that one of `before` has, too.
     pub fn new(pack: &Arc<Pack>, before: &[Arc<Pack>]) -> Result<Forest, GitError> {
         Ok(Forest {
             nodes: nodes(pack)?,
@@ -104,23 +107,23 @@ impl Forest {
         })
     }
 
-    /// The next object, whatever it is.
-    pub fn next(&mut self) -> Result<Option<PackedObject>, GitError> {
+    /// The next object, whatever it is. Trees are left out, unless `is_blob` says that a blob is expected at that
+    /// place in the order of ids.
+    pub fn next(&mut self, is_blob: impl Fn(u32) -> bool) -> Result<Option<PackedObject>, GitError> {
         while let Some((at, kind)) = self.next_node() {
             let node = &self.nodes[at];
-            if self.duplicates.get(at_word(node.position)).is_some_and(|word| word & bit(node.position) != 0)
-            {
-                continue;
-            }
+            let word = self.duplicates.get(at_word(node.position));
+            let is_copy = word.is_some_and(|word| word & bit(node.position) != 0);
             // Trees are left out, so their ids and sizes are nobody's business.
-            if kind == Some(ObjectKind::Tree) {
+            if kind == Some(ObjectKind::Tree) && !is_blob(node.position) {
                 continue;
             }
             let size = match node.size {
                 UNKNOWN => self.pack.size_at(node.offset()).unwrap_or(0),
                 size => u64::from(size),
             };
-            return Ok(Some(PackedObject { id: self.pack.index.id(node.position)?, kind, size }));
+            let id = self.pack.index.id(node.position)?;
+            return Ok(Some(PackedObject { id, kind, size, offset: node.offset(), is_copy }));
         }
         Ok(None)
     }

@@ -97,15 +97,21 @@ pub enum ObjectKind {
 }
 
 impl ObjectKind {
-    /// The kind by the name that loose objects and tags give it.
-    pub(super) fn from_name(name: &[u8]) -> Option<ObjectKind> {
-        match name {
-            b"commit" => Some(ObjectKind::Commit),
-            b"tree" => Some(ObjectKind::Tree),
-            b"blob" => Some(ObjectKind::Blob),
-            b"tag" => Some(ObjectKind::Tag),
-            _ => None,
+    /// The name that loose objects and tags give the kind, and that is hashed with an object's content.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            ObjectKind::Commit => "commit",
+            ObjectKind::Tree => "tree",
+            ObjectKind::Blob => "blob",
+            ObjectKind::Tag => "tag",
         }
+    }
+
+    /// The kind by its name.
+    pub(super) fn from_name(name: &[u8]) -> Option<ObjectKind> {
+        [ObjectKind::Commit, ObjectKind::Tree, ObjectKind::Blob, ObjectKind::Tag]
+            .into_iter()
+            .find(|kind| kind.name().as_bytes() == name)
     }
 }
 

@@ -22,6 +22,7 @@ use super::id::{ObjectId, ObjectKind};
 use super::parse::{EntryKind, TreeEntry, tree_entries};
 use super::repository::Repository;
 use super::staged;
+use super::store::ObjectStore;
 use super::store::pack::Pack;
 
 // What is held of an object: of a blob, whether it has a path, and one that is not of source code, or not of a
@@ -37,8 +38,12 @@ pub(super) struct BlobKinds {
     packs: Arc<Vec<Arc<Pack>>>,
     /// By pack and place in its order of ids.
     packed: Vec<Vec<u8>>,
-    /// Those of objects that no pack has.
-    loose: HashMap<u128, u8>,
+    /// Those of objects that no pack has, whether they are anywhere else or not.
+    loose: HashMap<ObjectId, u8>,
+    /// Commits and trees that are not there or not what their names say: what they lead to is not known.
+    unread: Vec<ObjectId>,
+    /// Whether all paths are known.
+    is_whole: bool,
 }
 
 /// A tree to be gone through.
@@ -54,7 +59,8 @@ impl BlobKinds {
     pub fn new(repository: &Repository, config: &GitConfig, roots: Vec<ObjectId>) -> BlobKinds {
         let packs = repository.store.packs();
         let packed = packs.iter().map(|pack| vec![0; pack.index.count() as usize]).collect();
-        let mut kinds = BlobKinds { packs, packed, loose: HashMap::new() };
+        let mut kinds =
+            BlobKinds { packs, packed, loose: HashMap::new(), unread: Vec::new(), is_whole: true };
         let read = match config.selection() {
             Selection::Everything => kinds.history(repository),
             Selection::Staged => kinds.staged(repository),
@@ -63,27 +69,64 @@ impl BlobKinds {
                 roots.into_iter().try_for_each(|root| kinds.root(repository, root, &mut before))
             }
         };
-        if read.is_err() {
-            kinds = BlobKinds { packs: Arc::default(), packed: Vec::new(), loose: HashMap::new() };
+        kinds.is_whole &= read.is_ok();
+        if config.uncommitted {
+            // A staged file may have a path that no commit has. Of an index that cannot be read no file counts as
+            // staged, so that all of them are listed with their own paths.
+            let _ = kinds.staged(repository);
         }
         kinds
     }
 
+    /// What the history or the index leads to and the repository has not, or has under a wrong name.
+    pub fn take_missing(&mut self, store: &ObjectStore) -> Result<Vec<ObjectId>, GitError> {
+        let mut missing = std::mem::take(&mut self.unread);
+        for id in self.loose.keys() {
+            if store.find_known(id)?.is_none() {
+                missing.push(*id);
+            }
+        }
+        missing.sort_unstable();
+        missing.dedup();
+        Ok(missing)
+    }
+
     pub fn of(&self, id: &ObjectId) -> PathKind {
+        if !self.is_whole {
+            return PathKind::default();
+        }
         let known = match self.place(id) {
             Ok(Some((pack, position))) => self.packed[pack][position],
-            Ok(None) => self.loose.get(&id.short()).copied().unwrap_or_default(),
+            Ok(None) => self.loose.get(id).copied().unwrap_or_default(),
             Err(_) => 0,
         };
         let every = |other: u8| known & (MET | other) == MET;
         PathKind { code: every(NOT_CODE), sample: every(NOT_SAMPLE) }
     }
 
+    /// Whether a tree or the index has this object as a blob.
+    pub fn is_blob(&self, id: &ObjectId) -> bool {
+        let known = match self.place(id) {
+            Ok(Some((pack, position))) => self.packed[pack][position],
+            _ => self.loose.get(id).copied().unwrap_or_default(),
+        };
+        known & MET != 0
+    }
+
+    /// The same of the object at a place in the order of a pack's ids.
+    pub fn is_blob_at(&self, pack: usize, position: u32) -> bool {
+        self.packed
+            .get(pack)
+            .and_then(|pack| pack.get(position as usize))
+            .is_some_and(|known| known & MET != 0)
+    }
+
     /// All that references lead to.
     fn history(&mut self, repository: &Repository) -> Result<(), GitError> {
         let (mut pending, mut before) = (Vec::new(), None);
         for tip in repository.tips()? {
-            match repository.peel(&tip)? {
+            let Some(peeled) = self.readable(&tip, repository.peel(&tip))? else { continue };
+            match peeled {
                 (_, id, ObjectKind::Commit) => pending.push(id),
                 (_, id, ObjectKind::Tree) => self.root(repository, id, &mut before)?,
                 (_, id, ObjectKind::Blob) => self.add(&id, PathKind::default())?,
@@ -96,8 +139,11 @@ impl BlobKinds {
                 continue;
             }
             *met |= COMMIT;
-            let read = repository.commit(&id, |commit| (commit.tree, commit.parents))?;
-            let (tree, parents) = read.ok_or(GitError::Missing(id))?;
+            let read = repository.commit(&id, |commit| (commit.tree, commit.parents));
+            let Some((tree, parents)) = self.readable(&id, read)?.flatten() else {
+                self.is_whole = false;
+                continue;
+            };
             pending.extend(parents);
             self.root(repository, tree, &mut before)?;
         }
@@ -140,8 +186,13 @@ impl BlobKinds {
             pending.push(Step { tree, before, folder });
         }
         while let Some(Step { tree, before, folder }) = pending.pop() {
-            let read = |tree: ObjectId| repository.tree_data(&tree)?.ok_or(GitError::Missing(tree));
-            let (data, before) = (read(tree)?, before.map(read).transpose()?);
+            let mut read =
+                |tree: ObjectId| self.readable(&tree, repository.tree_data(&tree)).map(Option::flatten);
+            let Some(data) = read(tree)? else {
+                self.is_whole = false;
+                continue;
+            };
+            let before = before.map(read).transpose()?.flatten();
             let entries = |data| tree_entries(tree, data, repository.store.hash);
             let mut old =
                 entries(before.as_deref().map_or(&[][..], |data| data)).map_while(Result::ok).peekable();
@@ -168,6 +219,18 @@ impl BlobKinds {
         Ok(())
     }
 
+    /// What was read, unless it is not there or not what its name says: that is noted, and the rest is gone through.
+    fn readable<T>(&mut self, id: &ObjectId, read: Result<T, GitError>) -> Result<Option<T>, GitError> {
+        match read {
+            Ok(read) => return Ok(Some(read)),
+            Err(GitError::Missing(missing)) => self.unread.push(missing),
+            Err(GitError::Mismatch { .. }) => self.unread.push(*id),
+            Err(error) => return Err(error),
+        }
+        self.is_whole = false;
+        Ok(None)
+    }
+
     /// Notes a path of a blob.
     fn add(&mut self, id: &ObjectId, kind: PathKind) -> Result<(), GitError> {
         let code = if kind.code { 0 } else { NOT_CODE };
@@ -189,7 +252,7 @@ impl BlobKinds {
     fn slot(&mut self, id: &ObjectId) -> Result<&mut u8, GitError> {
         Ok(match self.place(id)? {
             Some((pack, position)) => &mut self.packed[pack][position],
-            None => self.loose.entry(id.short()).or_default(),
+            None => self.loose.entry(*id).or_default(),
         })
     }
 

@@ -9,12 +9,15 @@
 //! Repositories are hostile input. They are only read, by this code alone: no hook, filter, configured
 //! program or `git` runs. Only to mirror a remote one `git` is run, see [`remote`].
 
+mod bounds;
 mod conditions;
 mod config;
+mod covered;
 mod error;
 mod factory;
 mod files;
 mod forest;
+mod hash;
 mod id;
 mod kinds;
 mod listing;
@@ -27,6 +30,7 @@ mod repository;
 mod select;
 mod source;
 mod staged;
+mod storage;
 mod store;
 #[cfg(test)]
 mod tests;
@@ -44,6 +48,7 @@ use domesday_scheduler::{DeltaReuse, OpenBytes, Opened, PathKind};
 pub use config::GitConfig;
 pub use factory::GitFactory;
 use id::ObjectId;
+pub use repository::leads_out;
 use source::Source;
 use store::{Bytes, Decoded, ObjectData, Scannable};
 
@@ -94,10 +99,13 @@ impl Connector for Git {
             return self.0.open_object(&id).map(opened).map_err(failed);
         }
         let repository = self.0.repository().map_err(failed)?;
-        if let (Some(path), Some(root)) = (worktree::path_of(key), &repository.worktree) {
+        if let (Some(path), Some(root)) = (worktree::path_of(key), &repository.root) {
             return worktree::open_file(root, path).map(Opened::Bytes);
         }
-        Err(match repository.store.broken_pack(key.as_bytes()) {
+        if let Some(error) = repository.store.copy_error(key.as_bytes()) {
+            return Err(error.into());
+        }
+        Err(match repository.store.broken_file(key.as_bytes()) {
             Some(error) => ObjectError::new(error.reason(), error.to_string()),
             None => ObjectError::new(Reason::Vanished, format!("`{key}` is no object's id")),
         })

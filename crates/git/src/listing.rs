@@ -16,6 +16,7 @@ use domesday_model::{Reason, RecordKind, UnitRecord, VersionMarks};
 
 use super::Source;
 use super::config::GitConfig;
+use super::covered::{Covered, Tracked};
 use super::error::GitError;
 use super::forest::Forest;
 use super::id::{ObjectId, ObjectKind};
@@ -41,6 +42,7 @@ struct State {
     uncommitted: bool,
     selected: Selected,
     kinds: BlobKinds,
+    missing: Vec<ObjectId>,
     stage: Stage,
 }
 
@@ -51,9 +53,11 @@ enum Stage {
     Loose(LooseObjects),
     /// What a partial repository does without.
     Absent(vec::IntoIter<ObjectId>),
-    /// Packs that cannot be read, by name: opening one tells what is wrong.
+    /// What is named and not there, or not what its name says: opening it tells.
+    Missing(vec::IntoIter<ObjectId>),
+    /// Files of the database that cannot be read or that lie, by name: opening one tells what is wrong.
     Broken(vec::IntoIter<Vec<u8>>),
-    /// The working tree, where it is asked for: a container of its own.
+    /// The files of the folder, where they are asked for: a container of its own.
     Worktree(bool),
 }
 
@@ -62,6 +66,7 @@ enum Found {
     /// Without a kind when it is damaged.
     Object(ObjectId, Option<ObjectKind>, u64),
     Absent(ObjectId),
+    Missing(ObjectId),
     Broken(Vec<u8>),
     /// The folder of the working tree.
     Worktree,
@@ -71,7 +76,14 @@ impl RepositoryListing {
     /// Begins a listing; mirrors a remote repository, and walks the history when something narrows it.
     pub async fn begin(source: Arc<Source>) -> Result<Self, ConnectorError> {
         let repository = source.reopen().await?;
-        let state = blocking(move || State::new(repository, &source.config)).await??;
+        let state = blocking(move || {
+            // Before objects are listed: what is staged later may not be among them.
+            let tracked = Tracked::load(&repository);
+            let state = State::new(Arc::clone(&repository), &source.config)?;
+            source.set_covered(Covered { repository, tracked, chosen: Arc::clone(&state.selected.chosen) });
+            Ok::<_, GitError>(state)
+        })
+        .await??;
         Ok(RepositoryListing { state: Some(state) })
     }
 }
@@ -126,9 +138,9 @@ impl State {
             }
             Ok::<_, GitError>(kinds.join().unwrap_or_else(|panic| resume_unwind(panic)))
         })?;
-        // A bare repository has no working tree.
-        let uncommitted = config.uncommitted && repository.worktree.is_some();
-        Ok(State { repository, max_file_size: config.max_file_size, uncommitted, selected, kinds, stage })
+        let uncommitted = config.uncommitted && repository.root.is_some();
+        let (max_file_size, missing) = (config.max_file_size, Vec::new());
+        Ok(State { repository, max_file_size, uncommitted, selected, kinds, missing, stage })
     }
 
     fn next_batch(&mut self, max: usize) -> Result<Vec<UnitRecord>, GitError> {
@@ -139,6 +151,10 @@ impl State {
                 Some(Found::Absent(id)) => {
                     let marks = kinds::marks(&id, None);
                     records.push(record(id.to_name(), 0, marks, Some(Reason::NotFetched)));
+                }
+                // Without marks, so that it is asked for again each time.
+                Some(Found::Missing(id)) => {
+                    records.push(record(id.to_name(), 0, VersionMarks::default(), None));
                 }
                 Some(Found::Broken(name)) => records.push(record(name, 0, VersionMarks::default(), None)),
                 Some(Found::Worktree) => {
@@ -152,10 +168,11 @@ impl State {
     }
 
     fn record(&self, id: &ObjectId, kind: Option<ObjectKind>, size: u64) -> Option<UnitRecord> {
-        if kind == Some(ObjectKind::Tree) {
+        // What should be a blob and says to be a tree has not its id: opening it tells.
+        if kind == Some(ObjectKind::Tree) && !self.kinds.is_blob(id) {
             return None;
         }
-        let reason = match self.selected.judge(id, kind) {
+        let reason = match self.selected.chosen.judge(id, kind) {
             Verdict::Pass => return None,
             Verdict::Skip(reason) => Some(reason),
             Verdict::Scan => self.max_file_size.filter(|max| size > *max).map(|_| Reason::TooLarge),
@@ -172,9 +189,10 @@ impl State {
         loop {
             let found = match &mut self.stage {
                 Stage::Few(few) => next_of_few(&self.repository, few),
-                Stage::Packs(packs) => packs.next(&self.repository)?,
+                Stage::Packs(packs) => packs.next(&self.repository, Some(&self.kinds))?,
                 Stage::Loose(loose) => loose.next(&self.repository)?,
                 Stage::Absent(ids) => ids.next().map(Found::Absent),
+                Stage::Missing(ids) => ids.next().map(Found::Missing),
                 Stage::Broken(names) => names.next().map(Found::Broken),
                 Stage::Worktree(is_asked) => {
                     return Ok(std::mem::take(is_asked).then_some(Found::Worktree));
@@ -198,12 +216,33 @@ impl State {
                 let listed = loose.packs.len();
                 Stage::Packs(Packs::new(store.packs(), listed, std::mem::take(&mut loose.listed)))
             }
-            Stage::Few(_) | Stage::Loose(_) => Stage::Absent(self.selected.take_absent().into_iter()),
-            Stage::Absent(_) => Stage::Broken(store.broken_names().into_iter()),
+            Stage::Few(_) | Stage::Loose(_) => {
+                let absent = self.selected.take_absent();
+                self.missing = self.missing(&absent)?;
+                Stage::Absent(absent.into_iter())
+            }
+            Stage::Absent(_) => Stage::Missing(std::mem::take(&mut self.missing).into_iter()),
+            Stage::Missing(_) => Stage::Broken(store.broken_names().into_iter()),
             Stage::Broken(_) => Stage::Worktree(self.uncommitted),
             Stage::Worktree(_) => Stage::Worktree(false),
         };
         Ok(())
+    }
+}
+
+impl State {
+    /// What is to be scanned and is not there, but for what a partial repository left at its remote.
+    fn missing(&mut self, absent: &[ObjectId]) -> Result<Vec<ObjectId>, GitError> {
+        // A part of the history cannot be listed without what it leads to.
+        if !self.selected.chosen.is_everything() {
+            return Ok(Vec::new());
+        }
+        let absent: HashSet<&ObjectId> = absent.iter().collect();
+        let mut missing = self.kinds.take_missing(&self.repository.store)?;
+        missing.retain(|id| {
+            !absent.contains(id) && self.selected.chosen.judge(id, Some(ObjectKind::Blob)) == Verdict::Scan
+        });
+        Ok(missing)
     }
 }
 
@@ -217,7 +256,7 @@ pub(super) fn all_commits(repository: &Repository) -> Result<Vec<ObjectId>, GitE
         }
     };
     let mut packed = Packs::new(Arc::clone(&packs), 0, HashSet::new());
-    while let Some(found) = packed.next(repository)? {
+    while let Some(found) = packed.next(repository, None)? {
         keep(found);
     }
     let mut loose = LooseObjects::new(packs, HashSet::new());
@@ -250,16 +289,27 @@ impl Packs {
         Ok(true)
     }
 
-    fn next(&mut self, repository: &Repository) -> Result<Option<Found>, GitError> {
+    fn next(
+        &mut self,
+        repository: &Repository,
+        kinds: Option<&BlobKinds>,
+    ) -> Result<Option<Found>, GitError> {
         loop {
+            let number = self.next.wrapping_sub(1);
+            let is_blob = |position| kinds.is_some_and(|kinds| kinds.is_blob_at(number, position));
             let Some(forest) = &mut self.forest else {
                 if !self.plant()? {
                     return Ok(None);
                 }
                 continue;
             };
-            match forest.next()? {
-                Some(object) if self.loose.contains(&object.id.short()) => {}
+            match forest.next(is_blob)? {
+                Some(object) if object.is_copy || self.loose.contains(&object.id.short()) => {
+                    let place = Place::Packed(Arc::clone(&self.packs[self.next - 1]), object.offset);
+                    if let Some(name) = repository.store.lying_copy(&object.id, place) {
+                        return Ok(Some(Found::Broken(name)));
+                    }
+                }
                 Some(object) => {
                     // In a pack that leans on others, only these tell what it is.
                     let kind = object.kind.or_else(|| {
@@ -277,7 +327,9 @@ impl Packs {
 /// Loose objects, folder by folder in the order of their ids, without those that packs have.
 struct LooseObjects {
     packs: Arc<Vec<Arc<Pack>>>,
+    /// The folder of objects that is listed next, and the one that `ids` are of.
     folder: usize,
+    at: usize,
     first: u8,
     ids: vec::IntoIter<ObjectId>,
     listed: HashSet<u128>,
@@ -285,7 +337,7 @@ struct LooseObjects {
 
 impl LooseObjects {
     fn new(packs: Arc<Vec<Arc<Pack>>>, listed: HashSet<u128>) -> LooseObjects {
-        LooseObjects { packs, folder: 0, first: 0, ids: Vec::new().into_iter(), listed }
+        LooseObjects { packs, folder: 0, at: 0, first: 0, ids: Vec::new().into_iter(), listed }
     }
 
     fn next(&mut self, repository: &Repository) -> Result<Option<Found>, GitError> {
@@ -293,6 +345,10 @@ impl LooseObjects {
         loop {
             while let Some(id) = self.ids.next() {
                 if self.is_packed(&id)? || !self.listed.insert(id.short()) {
+                    let place = Place::Loose(loose::path(&store.folders[self.at], &id));
+                    if let Some(name) = store.lying_copy(&id, place) {
+                        return Ok(Some(Found::Broken(name)));
+                    }
                     continue;
                 }
                 let place = store.find(&id).and_then(|place| store.describe(&place));
@@ -300,6 +356,7 @@ impl LooseObjects {
                 return Ok(Some(Found::Object(id, kind, size)));
             }
             let Some(objects) = store.folders.get(self.folder) else { return Ok(None) };
+            self.at = self.folder;
             self.ids = loose::list(objects, self.first, store.hash)?.into_iter();
             self.first = self.first.wrapping_add(1);
             self.folder += usize::from(self.first == 0);

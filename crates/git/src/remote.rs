@@ -108,7 +108,7 @@ impl MirrorCache {
             lock: &fetching,
             limits: Limits { size: None, time: self.max_time },
         };
-        if discover(mirror.path()).is_some() {
+        if discover(mirror.path(), true).is_some() {
             self.update(mirror.path(), run)?;
         } else {
             self.make(&key, run)?;
@@ -128,7 +128,7 @@ impl MirrorCache {
             return Ok(None);
         }
         let mirror = self.mirror(url)?;
-        Ok(discover(mirror.path()).is_some().then_some(mirror))
+        Ok(discover(mirror.path(), true).is_some().then_some(mirror))
     }
 
     /// How many references the remote shows.

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::{env, fs};
 
+use super::bounds::Bounds;
 use super::error::GitError;
 use super::files::{LARGE_FILE_MAX, read_file, small_file};
 use super::id::{HashKind, ObjectId, ObjectKind};
@@ -27,8 +28,8 @@ pub(super) struct Repository {
     pub common_dir: PathBuf,
     /// What is staged in this worktree.
     pub index: PathBuf,
-    /// Where its files are; a bare one has none.
-    pub worktree: Option<PathBuf>,
+    /// The folder that was given: with its worktree, or itself when it is bare. A mirror has none of its own.
+    pub root: Option<PathBuf>,
     pub store: ObjectStore,
     /// References are in tables, those that worktrees share in this one: read when one is asked for.
     pub reftable: Option<OnceLock<Table>>,
@@ -41,17 +42,25 @@ pub(super) struct Repository {
 }
 
 impl Repository {
-    /// The repository at this path: bare, a folder with a worktree, or a submodule's.
-    pub fn open(path: &Path) -> Result<Repository, GitError> {
-        Repository::open_with(path, env::var_os(INDEX_VARIABLE).as_deref())
+    /// The repository at this path: bare, a folder with a worktree, or a submodule's. Unless links are followed, it
+    /// is all below the path.
+    pub fn open(path: &Path, follow_links_out: bool) -> Result<Repository, GitError> {
+        Repository::open_with(path, follow_links_out, env::var_os(INDEX_VARIABLE).as_deref())
     }
 
     /// The same with the index that this names, if it is one of the repository's own.
-    pub fn open_with(path: &Path, index: Option<&OsStr>) -> Result<Repository, GitError> {
-        let (git_dir, shape) = git_dir(path)?;
-        let common_dir = common_dir(&git_dir)?;
+    pub fn open_with(
+        path: &Path,
+        follow_links_out: bool,
+        index: Option<&OsStr>,
+    ) -> Result<Repository, GitError> {
+        let bounds = Bounds::new(path, follow_links_out)?;
+        let (git_dir, _) = git_dir(path, &bounds)?;
+        let common_dir = common_dir(&git_dir, &bounds)?;
+        bounds.check_all(&git_dir)?;
+        bounds.check_all(&common_dir)?;
         let settings = Settings::read(&common_dir)?;
-        let store = ObjectStore::open(common_dir.join("objects"), settings.hash)?;
+        let store = ObjectStore::open(&common_dir.join("objects"), settings.hash, &bounds)?;
         let promised = store.packs().iter().any(|pack| pack.path().with_extension("promisor").exists());
         let shallow = read_file(&common_dir.join("shallow"), LARGE_FILE_MAX)?.unwrap_or_default();
         let mut shallow: Vec<ObjectId> =
@@ -61,7 +70,7 @@ impl Repository {
             index: index.and_then(|name| named_index(&git_dir, name)).unwrap_or(git_dir.join("index")),
             git_dir,
             common_dir,
-            worktree: (shape == Shape::Worktree).then(|| path.to_path_buf()),
+            root: Some(path.to_path_buf()),
             store,
             reftable: settings.reftable.then(OnceLock::new),
             partial: settings.partial || promised,
@@ -71,8 +80,8 @@ impl Repository {
     }
 
     pub fn of_mirror(mirror: Mirror) -> Result<Repository, GitError> {
-        let repository = Repository::open(mirror.path())?;
-        Ok(Repository { _mirror: Some(mirror), ..repository })
+        let repository = Repository::open(mirror.path(), true)?;
+        Ok(Repository { root: None, _mirror: Some(mirror), ..repository })
     }
 
     /// Whether its history begins where it was cut.
@@ -149,11 +158,27 @@ pub enum Shape {
     Bare,
 }
 
-/// Whether this folder is the root of a repository, and of which shape. Cheap: a few files are looked at.
-pub fn discover(path: &Path) -> Option<Shape> {
-    let (git_dir, shape) = git_dir(path).ok()?;
-    let common_dir = common_dir(&git_dir).ok()?;
+/// Whether this folder is the root of a repository, and of which shape. Cheap: a few files are looked at. One whose
+/// database is outside of the folder is none where that may not be followed.
+pub fn discover(path: &Path, follow_links_out: bool) -> Option<Shape> {
+    let bounds = Bounds::new(path, follow_links_out).ok()?;
+    let (git_dir, shape) = git_dir(path, &bounds).ok()?;
+    let common_dir = common_dir(&git_dir, &bounds).ok()?;
+    bounds.check(&common_dir.join("objects")).ok()?;
     is_repository(&git_dir, &common_dir).then_some(shape)
+}
+
+/// Where the repository at this path leads to outside of it: its folder, what worktrees share, the objects it borrows.
+pub fn leads_out(path: &Path) -> Vec<PathBuf> {
+    let (Ok(root), Ok(repository)) = (fs::canonicalize(path), Repository::open(path, true)) else {
+        return Vec::new();
+    };
+    let folders = [&repository.git_dir, &repository.common_dir].into_iter().chain(&repository.store.folders);
+    let mut outside: Vec<PathBuf> = folders.filter_map(|folder| fs::canonicalize(folder).ok()).collect();
+    outside.retain(|folder| !folder.starts_with(&root));
+    outside.sort_unstable();
+    outside.dedup();
+    outside
 }
 
 fn is_repository(git_dir: &Path, common_dir: &Path) -> bool {
@@ -162,8 +187,9 @@ fn is_repository(git_dir: &Path, common_dir: &Path) -> bool {
 }
 
 /// Where the repository at this path keeps what is its own.
-fn git_dir(path: &Path) -> Result<(PathBuf, Shape), GitError> {
+fn git_dir(path: &Path, bounds: &Bounds) -> Result<(PathBuf, Shape), GitError> {
     let inside = path.join(".git");
+    bounds.check(&inside)?;
     match fs::metadata(&inside) {
         Ok(metadata) if metadata.is_dir() => return Ok((inside, Shape::Worktree)),
         Ok(_) => {
@@ -171,7 +197,9 @@ fn git_dir(path: &Path) -> Result<(PathBuf, Shape), GitError> {
             let Some(target) = text.strip_prefix(b"gitdir:") else {
                 return Err(GitError::corrupt(inside.display(), "it names no folder of a repository"));
             };
-            return Ok((path.join(path_of(target)), Shape::Worktree));
+            let target = path.join(path_of(target));
+            bounds.check(&target)?;
+            return Ok((target, Shape::Worktree));
         }
         Err(_) => {}
     }
@@ -191,11 +219,13 @@ fn named_index(git_dir: &Path, name: &OsStr) -> Option<PathBuf> {
     (index.parent() == Some(fs::canonicalize(git_dir).ok()?.as_path())).then_some(index)
 }
 
-fn common_dir(git_dir: &Path) -> Result<PathBuf, GitError> {
-    Ok(match small_file(&git_dir.join("commondir"))? {
-        Some(text) => git_dir.join(path_of(&text)),
-        None => git_dir.to_path_buf(),
-    })
+fn common_dir(git_dir: &Path, bounds: &Bounds) -> Result<PathBuf, GitError> {
+    let named = git_dir.join("commondir");
+    bounds.check(&named)?;
+    let Some(text) = small_file(&named)? else { return Ok(git_dir.to_path_buf()) };
+    let target = git_dir.join(path_of(&text));
+    bounds.check(&target)?;
+    Ok(target)
 }
 
 fn path_of(text: &[u8]) -> &Path {

@@ -5,6 +5,7 @@
 //! part of it is elsewhere; each tree is read once.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use domesday_model::Reason;
 
@@ -22,13 +23,18 @@ const FEW_MAX: usize = 100_000;
 /// Ids, by their first half.
 pub(super) type IdSet = HashSet<u128>;
 
-/// What is to be scanned.
-pub(super) struct Selected {
+/// Tells of each object whether it is to be scanned.
+pub(super) struct Chosen {
     /// `None`: everything there is.
     ids: Option<IdSet>,
+    blobs: Blobs,
+}
+
+/// What is to be scanned.
+pub(super) struct Selected {
+    pub chosen: Arc<Chosen>,
     /// The same as a list, when it is short.
     few: Option<Vec<(ObjectId, ObjectKind)>>,
-    blobs: Blobs,
     /// The trees of the chosen commits, of a part of the history.
     pub roots: Vec<ObjectId>,
     /// What a partial repository leads to and does not have.
@@ -70,9 +76,11 @@ impl Selected {
             _ => conditions.judge_trees(repository, &walk.roots)?,
         };
         if selection == Selection::Everything {
-            return Ok(Selected { ids: None, few: None, blobs, roots: Vec::new(), absent: walk.absent });
+            let chosen = Arc::new(Chosen { ids: None, blobs });
+            return Ok(Selected { chosen, few: None, roots: Vec::new(), absent: walk.absent });
         }
-        Ok(Selected { ids: Some(walk.seen), few: walk.few, blobs, roots: walk.roots, absent: walk.absent })
+        let chosen = Arc::new(Chosen { ids: Some(walk.seen), blobs });
+        Ok(Selected { chosen, few: walk.few, roots: walk.roots, absent: walk.absent })
     }
 
     /// The objects one by one, if they are few.
@@ -83,6 +91,13 @@ impl Selected {
     /// What is selected and not here.
     pub fn take_absent(&mut self) -> Vec<ObjectId> {
         std::mem::take(&mut self.absent)
+    }
+}
+
+impl Chosen {
+    /// Whether all that is in the repository is chosen, but for blobs that path conditions leave out.
+    pub fn is_everything(&self) -> bool {
+        self.ids.is_none()
     }
 
     pub fn judge(&self, id: &ObjectId, kind: Option<ObjectKind>) -> Verdict {

@@ -15,13 +15,15 @@ use domesday_model::{Backoff, Reason};
 use parking_lot::Mutex;
 
 use super::config::{GitConfig, KIND};
+use super::covered::{Covered, Tracked};
 use super::error::GitError;
 use super::id::ObjectId;
 use super::listing::blocking;
 use super::remote::{Access, Alive, Authentication, MIRRORS_BYTES, MirrorCache, RemoteUrl, Watch};
 use super::repository::Repository;
+use super::select::Selected;
 use super::store::ObjectData;
-use super::worktree::{Tracked, Worktree};
+use super::worktree::Worktree;
 
 /// The folder in which mirrors of remote repositories are.
 const MIRRORS_FOLDER: &str = "git-mirrors";
@@ -39,7 +41,8 @@ pub(super) struct Source {
     /// Opened at first use, for a connector may be made where its repository is not there yet, and again
     /// for each listing, so that it is seen as it is then.
     current: Mutex<Option<Arc<Repository>>>,
-    tracked: Mutex<Option<Arc<Tracked>>>,
+    /// What the last listing reads as objects.
+    covered: Mutex<Option<Arc<Covered>>>,
 }
 
 struct Remote {
@@ -76,11 +79,7 @@ impl Source {
             }
         };
         let own_state = surroundings.own_state.clone();
-        Ok(Source { config, remote, own_state, current: Mutex::default(), tracked: Mutex::default() })
-    }
-
-    fn path(&self) -> &Path {
-        self.config.path.as_deref().unwrap_or(Path::new(""))
+        Ok(Source { config, remote, own_state, current: Mutex::default(), covered: Mutex::default() })
     }
 
     /// The repository as it is now.
@@ -116,7 +115,7 @@ impl Source {
 
     fn open_now(&self, authentication: &Authentication, watch: &Watch) -> Result<Arc<Repository>, GitError> {
         let repository = match &self.remote {
-            None => Repository::open(self.path())?,
+            None => self.open_local()?,
             Some(remote) => {
                 let mirror = remote.mirrors.fetch(&remote.url, authentication, watch)?;
                 Repository::of_mirror(mirror)?
@@ -127,6 +126,11 @@ impl Source {
         Ok(repository)
     }
 
+    fn open_local(&self) -> Result<Repository, GitError> {
+        let path = self.config.path.as_deref().unwrap_or(Path::new(""));
+        Repository::open(path, self.config.follow_links_out)
+    }
+
     /// The repository as it was last seen, by this process or another. May block.
     pub fn repository(&self) -> Result<Arc<Repository>, ConnectorError> {
         let mut current = self.current.lock();
@@ -134,7 +138,7 @@ impl Source {
             return Ok(Arc::clone(repository));
         }
         let opened = match &self.remote {
-            None => Repository::open(self.path())?,
+            None => self.open_local()?,
             Some(remote) => match remote.mirrors.held(&remote.url)? {
                 Some(mirror) => Repository::of_mirror(mirror)?,
                 None => {
@@ -198,18 +202,29 @@ impl Source {
         Ok(self.open_now(&authentication, &alive.watch())?)
     }
 
-    /// The working tree; `None` where there is none.
+    /// Tells what is read as objects, so that files with the same content are left out.
+    pub fn set_covered(&self, covered: Covered) {
+        *self.covered.lock() = Some(Arc::new(covered));
+    }
+
+    /// The files of the folder; `None` where they are not asked for.
     pub fn worktree(&self) -> Result<Option<Worktree>, ConnectorError> {
         let repository = self.repository()?;
-        let Some(root) = repository.worktree.as_deref().filter(|_| self.config.uncommitted) else {
+        let Some(root) = repository.root.as_deref().filter(|_| self.config.uncommitted) else {
             return Ok(None);
         };
-        let tracked = {
-            let mut tracked = self.tracked.lock();
-            *tracked = Tracked::load(&repository, tracked.as_ref()).ok();
-            tracked.clone()
+        let mut covered = self.covered.lock();
+        let covered = match &*covered {
+            Some(covered) => Arc::clone(covered),
+            // The objects are listed by another process.
+            None => {
+                let tracked = Tracked::load(&repository);
+                let chosen = Selected::new(&repository, &self.config)?.chosen;
+                let repository = Arc::clone(&repository);
+                Arc::clone(covered.insert(Arc::new(Covered { repository, tracked, chosen })))
+            }
         };
-        Ok(Some(Worktree::open(root, &self.config, self.own_state.as_deref(), tracked)?))
+        Ok(Some(Worktree::open(root, &self.config, self.own_state.as_deref(), covered)?))
     }
 }
 

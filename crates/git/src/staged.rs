@@ -1,4 +1,4 @@
-//! The index of a worktree: what would be committed, and what its files looked like when it was written.
+//! The index of a worktree: what would be committed. What it says of the files themselves is not read.
 
 use super::error::GitError;
 use super::files::{LARGE_FILE_MAX, read_file};
@@ -24,8 +24,6 @@ pub(super) struct Entry<'a> {
     pub path: &'a [u8],
     /// One side of a conflict.
     pub is_side: bool,
-    /// What the file looked like: ten big-endian numbers.
-    pub stat: &'a [u8],
 }
 
 /// Calls `each` with every staged file or folder. No index: nothing is staged.
@@ -45,8 +43,8 @@ pub(super) fn each_entry(
     let mut entries =
         Entries { bytes: &bytes, at: HEADER_LEN, hash: repository.store.hash, version, path: Vec::new() };
     for _ in 0..count {
-        let (kind, id, is_side, stat) = entries.next().ok_or_else(|| damaged("an entry is cut short"))?;
-        each(Entry { kind, id, path: &entries.path, is_side, stat })?;
+        let (kind, id, is_side) = entries.next().ok_or_else(|| damaged("an entry is cut short"))?;
+        each(Entry { kind, id, path: &entries.path, is_side })?;
     }
     if entries.has_extension(b"link") {
         return Err(GitError::Unsupported(format!(
@@ -58,7 +56,7 @@ pub(super) fn each_entry(
 }
 
 /// The big-endian number at this place.
-pub(super) fn number(bytes: &[u8], at: usize) -> u32 {
+fn number(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
@@ -72,7 +70,7 @@ struct Entries<'a> {
 }
 
 impl<'a> Entries<'a> {
-    fn next(&mut self) -> Option<(EntryKind, ObjectId, bool, &'a [u8])> {
+    fn next(&mut self) -> Option<(EntryKind, ObjectId, bool)> {
         let start = self.at;
         let rest = self.bytes.get(start..)?;
         let stat = rest.get(..STAT_LEN)?;
@@ -100,7 +98,7 @@ impl<'a> Entries<'a> {
             at = (at - 1) / 8 * 8 + 8;
         }
         self.at = start + at;
-        Some((EntryKind::from_mode(number(stat, MODE_AT)), id, flags & SIDES != 0, stat))
+        Some((EntryKind::from_mode(number(stat, MODE_AT)), id, flags & SIDES != 0))
     }
 
     fn has_extension(&self, wanted: &[u8; 4]) -> bool {

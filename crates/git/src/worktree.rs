@@ -1,24 +1,19 @@
-//! The files of a working tree that are not what is staged: changed ones, and such that git does not
-//! track, ignored or not.
+//! The files of a repository's folder that are not scanned as objects: changed ones, such that git does not track,
+//! ignored or not, and the repository's own.
 //!
-//! The tree is a container beside the objects, listed folder by folder under keys that begin with
-//! [`WORKTREE`] and a slash, which no id has. What the index remembers of a file decides, as it does for
-//! git: equal times, number and size mean that it was not changed, unless it was changed no earlier than
-//! the index was written. Where that leaves a doubt the content is hashed and compared. An index that
-//! cannot be read leaves everything in doubt, and every file is listed.
-//!
-//! Of a folder `.git` only `config` is listed, which may hold a password: the rest is what the history is
-//! listed from. Files of submodules and of other repositories inside are listed whole, for their history
-//! is not in this one. Links are never followed.
+//! The folder is a container beside the objects, listed one level at a time under keys that begin with [`WORKTREE`]
+//! and a slash, which no id has. A file is left out only when an object with its content is scanned, see
+//! [`covered`](super::covered). A folder `.git` is a folder: its configuration, hooks and logs are files. Only what is
+//! listed as objects is left out of it, and objects of other repositories, which are named. Files of submodules and
+//! of other repositories inside are listed whole. Links are never followed.
 
-use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -26,26 +21,22 @@ use domesday_connector::{ConnectorError, Listing, RegularFile};
 use domesday_content::ObjectError;
 use domesday_model::{ObjectKey, Reason, RecordKind, UnitRecord, VersionMarks};
 use domesday_scheduler::OpenBytes;
-use ring::digest;
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, openat, openat2, statat};
+use rustix::fs::{
+    AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, openat, openat2, readlinkat, statat,
+};
 use rustix::io::Errno;
 
 use super::conditions::Conditions;
 use super::config::GitConfig;
+use super::covered::Covered;
 use super::error::GitError;
-use super::id::{HashKind, ObjectId};
 use super::listing::{blocking, cut_short, record};
-use super::repository::Repository;
-use super::staged;
+use super::storage::StorageFile;
 
-/// The container of the working tree.
+/// The container of the folder's files.
 pub const WORKTREE: &[u8] = b"worktree";
-/// What is listed of a repository itself.
-const GIT_CONFIG: &[u8] = b".git/config";
-/// Bytes of the largest file whose content is compared; a larger one counts as changed.
-const COMPARED_MAX: u64 = 256 << 20;
-/// Bytes read at once to be hashed.
-const HASHED_LEN: usize = 64 << 10;
+/// The folder of the repository inside its working tree.
+const GIT_FOLDER: &[u8] = b".git/";
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
 
 /// The path inside the working tree that a key means, if it means one.
@@ -64,8 +55,9 @@ pub(super) struct Worktree {
     max_file_size: Option<u64>,
     /// Device and inode of Domesday's own state folder.
     own_state: Option<(u64, u64)>,
-    /// `None` when the index cannot be read.
-    tracked: Option<Arc<Tracked>>,
+    /// Its path, links resolved.
+    path: PathBuf,
+    covered: Arc<Covered>,
 }
 
 impl Worktree {
@@ -73,7 +65,7 @@ impl Worktree {
         root: &Path,
         config: &GitConfig,
         own_state: Option<&Path>,
-        tracked: Option<Arc<Tracked>>,
+        covered: Arc<Covered>,
     ) -> Result<Worktree, GitError> {
         let identity = |path| std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
         Ok(Worktree {
@@ -81,7 +73,8 @@ impl Worktree {
             conditions: Conditions::new(config)?,
             max_file_size: config.max_file_size,
             own_state: own_state.and_then(identity),
-            tracked,
+            path: std::fs::canonicalize(root).map_err(|error| GitError::io(root, error))?,
+            covered,
         })
     }
 
@@ -166,20 +159,10 @@ impl Folder {
             let entry = entry?;
             match entry.file_name().to_bytes() {
                 b"." | b".." => {}
-                b".git" => records.extend(self.git_config()),
                 name => records.extend(self.record(name.to_vec())),
             }
         }
         Ok(records)
-    }
-
-    /// The configuration of the repository whose root this is.
-    fn git_config(&self) -> Option<UnitRecord> {
-        let stat = |name: &[u8]| statat(&self.folder, name, AtFlags::SYMLINK_NOFOLLOW).ok();
-        let is = |stat: &Stat, kind| FileType::from_raw_mode(stat.st_mode) == kind;
-        stat(b".git").filter(|stat| is(stat, FileType::Directory))?;
-        let config = stat(GIT_CONFIG).filter(|stat| is(stat, FileType::RegularFile))?;
-        Some(of_stat(GIT_CONFIG.to_vec(), &config, None))
     }
 
     fn record(&self, name: Vec<u8>) -> Option<UnitRecord> {
@@ -190,11 +173,11 @@ impl Folder {
         let path = [self.prefix.as_slice(), &name].concat();
         let kind = FileType::from_raw_mode(stat.st_mode);
         let reason = match kind {
-            FileType::Symlink if self.is_tracked(&path) => return None,
-            FileType::RegularFile if self.is_unchanged(&path, &name, &stat) => return None,
-            _ if !self.tree.conditions.keeps(Path::new(OsStr::from_bytes(&path)), kind.is_dir()) => {
-                Some(Reason::Excluded)
+            FileType::Symlink if self.is_covered_link(&path, &name) => return None,
+            FileType::RegularFile | FileType::Directory if self.is_listed_as_objects(&name, kind) => {
+                return None;
             }
+            _ if !self.keeps(&path, kind.is_dir()) => Some(Reason::Excluded),
             FileType::Directory if self.tree.own_state == Some((stat.st_dev, stat.st_ino)) => {
                 Some(Reason::OwnState)
             }
@@ -203,7 +186,13 @@ impl Folder {
             }
             FileType::RegularFile => {
                 let size = stat.st_size.cast_unsigned();
-                self.tree.max_file_size.filter(|max| size > *max).map(|_| Reason::TooLarge)
+                if self.tree.max_file_size.is_some_and(|max| size > max) {
+                    Some(Reason::TooLarge)
+                } else if self.is_covered(&path, &name, size) {
+                    return None;
+                } else {
+                    self.is_stored_object(&path, &name).then_some(Reason::NestedRepository)
+                }
             }
             FileType::Symlink => Some(Reason::Symlink),
             _ => Some(Reason::SpecialFile),
@@ -211,23 +200,59 @@ impl Folder {
         Some(of_stat(name, &stat, reason))
     }
 
-    fn is_tracked(&self, path: &[u8]) -> bool {
-        self.tree.tracked.as_ref().is_some_and(|tracked| tracked.get(path).is_some())
+    /// Whether the user's patterns leave it in. `paths` are those of versioned files, which the repository's own are
+    /// not.
+    fn keeps(&self, path: &[u8], is_folder: bool) -> bool {
+        let (is_own, conditions) = (path.starts_with(GIT_FOLDER), &self.tree.conditions);
+        let path = Path::new(OsStr::from_bytes(path));
+        if is_own { !conditions.excludes(path, is_folder) } else { conditions.keeps(path, is_folder) }
     }
 
-    fn is_unchanged(&self, path: &[u8], name: &[u8], stat: &Stat) -> bool {
-        let Some(tracked) = &self.tree.tracked else { return false };
-        let Some(known) = tracked.get(path) else { return false };
-        match tracked.judge(known, stat) {
-            Change::None => true,
-            Change::Certain => false,
-            Change::Unsure => {
-                let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
-                let opened = open_below(self.folder.as_fd(), name, flags);
-                // What cannot be read is listed: opening it tells why.
-                opened.and_then(|file| blob_id(File::from(file), tracked.hash)).ok() == Some(Some(known.id))
-            }
+    /// Whether this link is what git would check out, and leads where a scanned object says.
+    fn is_covered_link(&self, path: &[u8], name: &[u8]) -> bool {
+        let target = readlinkat(&self.folder, name, Vec::new());
+        target.is_ok_and(|target| {
+            let target = target.as_bytes();
+            self.tree.covered.has(path, target.len() as u64, || Ok(target))
+        })
+    }
+
+    fn is_covered(&self, path: &[u8], name: &[u8], size: u64) -> bool {
+        self.tree.covered.has(path, size, || self.open(name))
+    }
+
+    /// Whether it is listed as objects, or is a folder of nothing else.
+    fn is_listed_as_objects(&self, name: &[u8], kind: FileType) -> bool {
+        let folder = self.tree.path.join(OsStr::from_bytes(&self.prefix));
+        let is_listed =
+            |folder: &Path, name: &[u8]| self.tree.covered.lists(&folder.join(OsStr::from_bytes(name)));
+        if !kind.is_dir() {
+            return is_listed(&folder, name);
         }
+        if !self.tree.covered.has_objects(&folder) {
+            return false;
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        let Ok(entries) = open_below(self.folder.as_fd(), name, flags).and_then(|dir| Ok(Dir::new(dir)?))
+        else {
+            return false;
+        };
+        let folder = folder.join(OsStr::from_bytes(name));
+        let mut names = entries.map(|entry| entry.map(|entry| entry.file_name().to_bytes().to_vec()));
+        names.all(|name| name.is_ok_and(|name| matches!(&*name, b"." | b"..") || is_listed(&folder, &name)))
+    }
+
+    /// Whether it is an object or a pack of another repository. What merely has such a name is a file.
+    fn is_stored_object(&self, path: &[u8], name: &[u8]) -> bool {
+        let Some(file) = StorageFile::at(path) else { return false };
+        let mut start = [0; StorageFile::START_LEN];
+        let read = self.open(name).and_then(|mut opened| opened.read_exact(&mut start));
+        read.is_ok() && file.may_begin_with(start)
+    }
+
+    fn open(&self, name: &[u8]) -> io::Result<File> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+        open_below(self.folder.as_fd(), name, flags).map(File::from)
     }
 }
 
@@ -243,117 +268,4 @@ fn of_stat(name: Vec<u8>, stat: &Stat, reason: Option<Reason>) -> UnitRecord {
 
 fn nanoseconds(seconds: i64, nanos: u64) -> i64 {
     seconds.saturating_mul(NANOS_PER_SECOND).saturating_add(nanos.cast_signed())
-}
-
-/// The id that this content has as a blob; `None` when it is too large, or changes meanwhile.
-fn blob_id(mut file: File, hash: HashKind) -> io::Result<Option<ObjectId>> {
-    let metadata = file.metadata()?;
-    if !metadata.is_file() || metadata.len() > COMPARED_MAX {
-        return Ok(None);
-    }
-    let mut digest = digest::Context::new(match hash {
-        HashKind::Sha1 => &digest::SHA1_FOR_LEGACY_USE_ONLY,
-        HashKind::Sha256 => &digest::SHA256,
-    });
-    digest.update(format!("blob {}\0", metadata.len()).as_bytes());
-    let (mut buffer, mut len) = (vec![0; HASHED_LEN], 0);
-    loop {
-        match file.read(&mut buffer)? {
-            0 if len == metadata.len() => return Ok(ObjectId::from_bytes(digest.finish().as_ref())),
-            0 => return Ok(None),
-            got => {
-                digest.update(&buffer[..got]);
-                len += got as u64;
-                if len > metadata.len() {
-                    return Ok(None);
-                }
-            }
-        }
-    }
-}
-
-/// What the index remembers of the files, by the hashes of their paths: some hundred bytes each.
-pub(super) struct Tracked {
-    files: HashMap<[u8; 16], Known>,
-    hash: HashKind,
-    /// When the index was written, as it has times itself.
-    written: Time,
-    /// What tells this index from the next one.
-    version: VersionMarks,
-}
-
-/// Seconds and nanoseconds, cut to 32 bits each as the index has them.
-type Time = (u32, u32);
-
-struct Known {
-    id: ObjectId,
-    ctime: Time,
-    mtime: Time,
-    inode: u32,
-    size: u32,
-}
-
-enum Change {
-    None,
-    Certain,
-    /// The content has to tell.
-    Unsure,
-}
-
-impl Tracked {
-    /// What the index says now: `before`, if it still holds. An error when it cannot be read.
-    pub fn load(repository: &Repository, before: Option<&Arc<Tracked>>) -> Result<Arc<Tracked>, GitError> {
-        // Looked at before it is read: one that is written in between only leaves more in doubt.
-        let path = &repository.index;
-        let stat = match statat(CWD, path, AtFlags::empty()) {
-            Ok(stat) => Some(stat),
-            Err(Errno::NOENT) => None,
-            Err(errno) => return Err(GitError::io(path, errno.into())),
-        };
-        let version =
-            stat.as_ref().map_or_else(VersionMarks::default, |stat| of_stat(Vec::new(), stat, None).marks);
-        if let Some(before) = before.filter(|before| stat.is_some() && before.version == version) {
-            return Ok(Arc::clone(before));
-        }
-        let written = stat.map_or((0, 0), |stat| (stat.st_mtime as u32, stat.st_mtime_nsec as u32));
-        let mut files = HashMap::new();
-        staged::each_entry(repository, |entry| {
-            if !entry.is_side {
-                files.insert(ObjectKey::hash128(entry.path), Known::new(entry.id, entry.stat));
-            }
-            Ok(())
-        })?;
-        Ok(Arc::new(Tracked { files, hash: repository.store.hash, written, version }))
-    }
-
-    fn get(&self, path: &[u8]) -> Option<&Known> {
-        self.files.get(&ObjectKey::hash128(path))
-    }
-
-    fn judge(&self, known: &Known, stat: &Stat) -> Change {
-        let is_same_size = known.size == stat.st_size as u32;
-        let is_same = is_same_size
-            && known.mtime == (stat.st_mtime as u32, stat.st_mtime_nsec as u32)
-            && known.ctime == (stat.st_ctime as u32, stat.st_ctime_nsec as u32)
-            && known.inode == stat.st_ino as u32;
-        match is_same {
-            true if known.mtime < self.written => Change::None,
-            // Git writes a size of zero where it is in doubt itself.
-            false if !is_same_size && known.size != 0 => Change::Certain,
-            _ => Change::Unsure,
-        }
-    }
-}
-
-impl Known {
-    fn new(id: ObjectId, stat: &[u8]) -> Known {
-        let number = |at: usize| staged::number(stat, 4 * at);
-        Known {
-            id,
-            ctime: (number(0), number(1)),
-            mtime: (number(2), number(3)),
-            inode: number(5),
-            size: number(9),
-        }
-    }
 }

@@ -54,6 +54,8 @@ reasons! {
     NotFetched = "not_fetched", Skipped;
     /// Domesday's own state
     OwnState = "own_state", Skipped;
+    /// an object or a pack of another repository inside this one: scan that repository by its own path
+    NestedRepository = "nested_repository", Skipped;
     /// no permission to read it
     PermissionDenied = "permission_denied", Incomplete;
     /// gone before it could be read

@@ -4,8 +4,13 @@
 use std::cell::Cell;
 use std::io;
 use std::ops::Deref;
+use std::sync::OnceLock;
 
 use domesday_content::ReadAt;
+
+use crate::error::GitError;
+use crate::hash::id_of;
+use crate::id::{HashKind, ObjectId, ObjectKind};
 
 /// Bytes that a thread keeps for its next object, at most: 1 MiB.
 const SPARE_MAX: usize = 1 << 20;
@@ -25,16 +30,26 @@ pub(super) fn buffer(len: usize, stays: bool) -> Vec<u8> {
     spare
 }
 
-pub(crate) struct Bytes(Vec<u8>);
+pub(crate) struct Bytes {
+    bytes: Vec<u8>,
+    /// The id that they have, computed once. Not whether they were verified: an index may give the same bytes two ids.
+    id: OnceLock<ObjectId>,
+}
 
 impl Bytes {
     pub fn new(bytes: Vec<u8>) -> Bytes {
-        Bytes(bytes)
+        Bytes { bytes, id: OnceLock::new() }
     }
 
     /// Bytes of memory that it takes.
     pub fn room(&self) -> usize {
-        self.0.capacity()
+        self.bytes.capacity()
+    }
+
+    /// An error unless this is the content of the object `id`.
+    pub fn verify(&self, hash: HashKind, kind: ObjectKind, id: &ObjectId) -> Result<(), GitError> {
+        let actual = *self.id.get_or_init(|| id_of(hash, kind, &self.bytes));
+        if actual == *id { Ok(()) } else { Err(GitError::Mismatch { id: *id, actual }) }
     }
 }
 
@@ -42,33 +57,33 @@ impl Deref for Bytes {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        &self.0
+        &self.bytes
     }
 }
 
 impl AsRef<[u8]> for Bytes {
     fn as_ref(&self) -> &[u8] {
-        &self.0
+        &self.bytes
     }
 }
 
 impl ReadAt for Bytes {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
-        self.0.read_at(buf, offset)
+        self.bytes.read_at(buf, offset)
     }
 
     fn size(&self) -> io::Result<u64> {
-        self.0.size()
+        self.bytes.size()
     }
 
     fn in_memory(&self) -> Option<&[u8]> {
-        Some(&self.0)
+        Some(&self.bytes)
     }
 }
 
 impl Drop for Bytes {
     fn drop(&mut self) {
-        let bytes = std::mem::take(&mut self.0);
+        let bytes = std::mem::take(&mut self.bytes);
         if bytes.capacity() > SPARE_MAX {
             return;
         }

@@ -21,7 +21,7 @@ pub(super) struct Loose {
     pub content: InflateReader,
 }
 
-pub(super) fn path(objects: &Path, id: &ObjectId) -> PathBuf {
+pub(crate) fn path(objects: &Path, id: &ObjectId) -> PathBuf {
     let name = id.to_string();
     objects.join(&name[..2]).join(&name[2..])
 }

@@ -6,8 +6,10 @@
 
 mod bytes;
 mod cache;
+mod copies;
 mod delta;
 mod file;
+mod folders;
 mod index;
 mod inflate;
 pub(super) mod loose;
@@ -15,8 +17,7 @@ pub(super) mod pack;
 mod stream;
 
 use std::collections::{BTreeMap, HashSet};
-use std::fs;
-use std::io::{self, Read};
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,13 +30,15 @@ use parking_lot::{Mutex, RwLock};
 pub(super) use bytes::Bytes;
 use cache::BaseCache;
 pub(super) use cache::Decoded;
+use folders::{Folders, PackFiles};
 pub(super) use inflate::Inflater;
 use inflate::inflater;
 use pack::{Content, Pack};
 use stream::InflateReader;
 
+use super::bounds::Bounds;
 use super::error::GitError;
-use super::files::small_file;
+use super::hash::id_of_reader;
 use super::id::{HashKind, ObjectId, ObjectKind};
 
 /// Objects larger than this are inflated as they are read, if they are no deltas: 16 MiB.
@@ -52,15 +55,14 @@ const HELD_PACKS_MAX: usize = 64;
 const HELD_INDICES_BYTES: u64 = 16 << 20;
 /// Bytes of a delta's instructions whose memory a thread keeps for the next one, at most: 1 MiB.
 const INSTRUCTIONS_KEPT_MAX: usize = 1 << 20;
-/// Folders of objects of one repository, at most: its own and its alternates'.
-const FOLDERS_MAX: usize = 64;
 
 pub(super) struct ObjectStore {
     pub hash: HashKind,
     /// Its own, then its alternates.
     pub folders: Vec<PathBuf>,
     packs: RwLock<Arc<Vec<Arc<Pack>>>>,
-    /// Packs that cannot be read, with what is wrong: they are listed by name, and opening them tells.
+    /// Files of the database that cannot be read or that lie, with what is wrong: they are listed by name, and
+    /// opening them tells.
     broken: Mutex<BTreeMap<PathBuf, Arc<GitError>>>,
     /// Held while packs are looked for, so that one thread does it at a time.
     reload: Mutex<()>,
@@ -99,13 +101,14 @@ impl Scannable {
 }
 
 impl ObjectStore {
-    pub fn open(objects: PathBuf, hash: HashKind) -> Result<ObjectStore, GitError> {
-        let folders = with_alternates(objects)?;
+    pub fn open(objects: &Path, hash: HashKind, bounds: &Bounds) -> Result<ObjectStore, GitError> {
+        let folders = Folders::find(objects, bounds)?;
+        let refused = folders.refused.into_iter().map(|(list, error)| (list, Arc::new(error)));
         let store = ObjectStore {
             hash,
-            folders,
+            folders: folders.paths,
             packs: RwLock::default(),
-            broken: Mutex::default(),
+            broken: Mutex::new(refused.collect()),
             reload: Mutex::default(),
             index_room: AtomicU64::new(HELD_INDICES_BYTES),
             recent: AtomicUsize::new(0),
@@ -129,7 +132,12 @@ impl ObjectStore {
         let mut packs = known.to_vec();
         let mut room = self.index_room.load(Ordering::Relaxed);
         for folder in &self.folders {
-            for index in pack_indices(&folder.join("pack"))? {
+            let files = PackFiles::list(&folder.join("pack"))?;
+            for pack in files.alone {
+                let detail = "it has no index; `git index-pack` makes one".to_owned();
+                self.name_broken(pack.clone(), GitError::corrupt(pack.display(), detail));
+            }
+            for index in files.indices {
                 if paths.contains(index.with_extension("pack").as_path()) {
                     continue;
                 }
@@ -141,9 +149,11 @@ impl ObjectStore {
                             room = left;
                             pack.index.hold();
                         }
+                        // Its index came after it.
+                        self.broken.lock().remove(pack.path());
                         packs.push(Arc::new(pack));
                     }
-                    Err(error) => drop(self.broken.lock().insert(index, Arc::new(error))),
+                    Err(error) => self.name_broken(index, error),
                 }
             }
         }
@@ -158,13 +168,28 @@ impl ObjectStore {
         self.cache.decoded.load(Ordering::Relaxed)
     }
 
-    /// The file names of the indices of packs that cannot be read.
+    /// Has a file of the database listed with what is wrong with it; the first thing that is said of it counts.
+    fn name_broken(&self, path: PathBuf, error: GitError) {
+        self.broken.lock().entry(path).or_insert_with(|| Arc::new(error));
+    }
+
+    /// Whether this file is a pack or its index, listed with its objects or with what is wrong with it.
+    pub fn has_file(&self, path: &Path) -> bool {
+        let pack = path.with_extension("pack");
+        let has_extension = |extension| path.extension().is_some_and(|found| found == extension);
+        (has_extension("pack") || has_extension("idx"))
+            && (self.packs().iter().any(|known| known.path() == pack)
+                || self.broken.lock().contains_key(&pack)
+                || self.broken.lock().contains_key(&path.with_extension("idx")))
+    }
+
+    /// The names of the files that cannot be read or that lie.
     pub fn broken_names(&self) -> Vec<Vec<u8>> {
         self.broken.lock().keys().filter_map(|path| Some(path.file_name()?.as_bytes().to_vec())).collect()
     }
 
-    /// What is wrong with the pack that has an index of this name.
-    pub fn broken_pack(&self, name: &[u8]) -> Option<Arc<GitError>> {
+    /// What is wrong with the file of this name.
+    pub fn broken_file(&self, name: &[u8]) -> Option<Arc<GitError>> {
         let broken = self.broken.lock();
         let mut found =
             broken.iter().filter(|(path, _)| path.file_name().is_some_and(|n| n.as_bytes() == name));
@@ -184,7 +209,7 @@ impl ObjectStore {
         Err(GitError::Missing(*id))
     }
 
-    fn find_known(&self, id: &ObjectId) -> Result<Option<Place>, GitError> {
+    pub fn find_known(&self, id: &ObjectId) -> Result<Option<Place>, GitError> {
         if let Some((pack, offset)) = self.find_packed(id)? {
             return Ok(Some(Place::Packed(pack, offset)));
         }
@@ -237,21 +262,27 @@ impl ObjectStore {
         match self.find(id)? {
             Place::Packed(pack, offset) => {
                 let head = inflater(|inflater| pack.begin(inflater, offset))?;
-                if matches!(head.content, Content::Whole(_)) && head.size > STREAM_MIN {
+                if let Content::Whole(kind) = head.content
+                    && head.size > STREAM_MIN
+                {
                     let start = offset + head.len as u64;
-                    let reader = InflateReader::new(Arc::clone(&pack.file), start, Some(head.size));
-                    return Ok(ObjectData::Stream { size: head.size, reader: Box::new(reader) });
+                    let reader = || InflateReader::new(Arc::clone(&pack.file), start, Some(head.size));
+                    self.verify_stream(id, kind, head.size, reader())?;
+                    return Ok(ObjectData::Stream { size: head.size, reader: Box::new(reader()) });
                 }
                 let (is_base, mut base) = (pack.may_be_base(offset), None);
                 let object = self.decode(&pack, offset, is_base, Some(&mut base))?;
+                object.data.verify(self.hash, object.kind, id)?;
                 Ok(ObjectData::Held(Box::new(Scannable { object, base, is_base })))
             }
             Place::Loose(path) => {
-                let loose = loose::open(path)?;
+                let loose = loose::open(path.clone())?;
                 if loose.size > STREAM_MIN {
-                    return Ok(ObjectData::Stream { size: loose.size, reader: Box::new(loose.content) });
+                    self.verify_stream(id, loose.kind, loose.size, loose.content)?;
+                    let loose::Loose { size, content, .. } = loose::open(path)?;
+                    return Ok(ObjectData::Stream { size, reader: Box::new(content) });
                 }
-                read_loose(loose).map(|object| ObjectData::Held(Scannable::alone(object)))
+                self.read_loose(id, loose).map(|object| ObjectData::Held(Scannable::alone(object)))
             }
         }
     }
@@ -259,9 +290,31 @@ impl ObjectStore {
     /// An object that must be held to be worked with: a commit, a tree, a tag.
     pub fn read(&self, id: &ObjectId) -> Result<Decoded, GitError> {
         match self.find(id)? {
-            Place::Packed(pack, offset) => self.decode(&pack, offset, true, None),
-            Place::Loose(path) => read_loose(loose::open(path)?),
+            Place::Packed(pack, offset) => {
+                let object = self.decode(&pack, offset, true, None)?;
+                object.data.verify(self.hash, object.kind, id).map(|()| object)
+            }
+            Place::Loose(path) => self.read_loose(id, loose::open(path)?),
         }
+    }
+
+    /// What is too large to be held is read once to be hashed, and once more to be scanned: a scan may end before
+    /// the stream does.
+    fn verify_stream(
+        &self,
+        id: &ObjectId,
+        kind: ObjectKind,
+        size: u64,
+        content: InflateReader,
+    ) -> Result<(), GitError> {
+        let actual = id_of_reader(self.hash, kind, size, content)
+            .map_err(|source| GitError::Io { what: format!("object {id}"), source })?;
+        if actual == *id { Ok(()) } else { Err(GitError::Mismatch { id: *id, actual }) }
+    }
+
+    fn read_loose(&self, id: &ObjectId, loose: loose::Loose) -> Result<Decoded, GitError> {
+        let object = read_loose(loose)?;
+        object.data.verify(self.hash, object.kind, id).map(|()| object)
     }
 
     /// The kind and size of an object.
@@ -415,52 +468,4 @@ fn read_loose(mut loose: loose::Loose) -> Result<Decoded, GitError> {
         .read_to_end(&mut data)
         .map_err(|error| GitError::Io { what: "loose object".to_owned(), source: error })?;
     Ok(Decoded::new(loose.kind, data))
-}
-
-/// The indices in a folder of packs, in the order of their names.
-fn pack_indices(folder: &Path) -> Result<Vec<PathBuf>, GitError> {
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(GitError::io(folder, error)),
-    };
-    let mut paths = Vec::new();
-    for entry in entries {
-        let path = entry.map_err(|error| GitError::io(folder, error))?.path();
-        // The pack goes before its index does: one without the other is on its way out.
-        if path.extension().is_some_and(|extension| extension == "idx")
-            && path.with_extension("pack").exists()
-        {
-            paths.push(path);
-        }
-    }
-    paths.sort_unstable();
-    Ok(paths)
-}
-
-/// The folder of objects and those it borrows from, each once, breadth first.
-fn with_alternates(objects: PathBuf) -> Result<Vec<PathBuf>, GitError> {
-    let objects = fs::canonicalize(&objects).map_err(|error| GitError::io(&objects, error))?;
-    let mut folders = vec![objects];
-    let mut at = 0;
-    while at < folders.len() {
-        let list = folders[at].join("info/alternates");
-        let text = small_file(&list)?.unwrap_or_default();
-        for line in text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty() && line[0] != b'#') {
-            // As git does it: an alternate that is not there is passed over.
-            let Ok(folder) = fs::canonicalize(folders[at].join(std::ffi::OsStr::from_bytes(line))) else {
-                continue;
-            };
-            if folders.contains(&folder) {
-                continue;
-            }
-            if folders.len() >= FOLDERS_MAX {
-                let detail = format!("more than {FOLDERS_MAX} alternates");
-                return Err(GitError::corrupt(list.display(), detail));
-            }
-            folders.push(folder);
-        }
-        at += 1;
-    }
-    Ok(folders)
 }

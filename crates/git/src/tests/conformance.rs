@@ -64,6 +64,22 @@ mod local {
         ObjectKey::new(format!("worktree/{path}"))
     }
 
+    /// What a repository keeps beside its objects.
+    fn own_files(repo: &Repo, folder: &str) -> Vec<String> {
+        let mut files = Vec::new();
+        for entry in fs::read_dir(repo.path.join(folder)).unwrap() {
+            let entry = entry.unwrap();
+            let path = format!("{folder}/{}", entry.file_name().to_str().unwrap());
+            let is_object = crate::storage::StorageFile::at(path.as_bytes()).is_some();
+            match entry.file_type().unwrap().is_dir() {
+                true => files.extend(own_files(repo, &path)),
+                false if !is_object => files.push(path),
+                false => {}
+            }
+        }
+        files
+    }
+
     #[async_trait]
     impl Fixture for Local {
         async fn connector(&self) -> Arc<dyn Connector> {
@@ -73,9 +89,12 @@ mod local {
         fn objects(&self) -> BTreeMap<ObjectKey, Vec<u8>> {
             let mut objects = self.0.history();
             self.0.with(|repo| {
-                for path in [UNTRACKED, "untracked/other", CHANGED, ".git/config", "new"] {
+                for path in [UNTRACKED, "untracked/other", CHANGED, "new"] {
                     let content = fs::read(repo.path.join(path));
                     objects.extend(content.ok().map(|content| (key(path), content)));
+                }
+                for path in own_files(repo, ".git") {
+                    objects.insert(key(&path), fs::read(repo.path.join(&path)).unwrap());
                 }
             });
             objects

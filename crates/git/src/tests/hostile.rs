@@ -7,6 +7,8 @@ use flate2::Compression;
 use flate2::write::ZlibEncoder;
 
 use super::*;
+use crate::hash::id_of;
+use crate::id::{HashKind, ObjectKind};
 
 fn packed() -> (Repo, PathBuf) {
     let repo = Repo::new();
@@ -17,7 +19,7 @@ fn packed() -> (Repo, PathBuf) {
     (repo, pack)
 }
 
-fn pack_file(repo: &Repo) -> PathBuf {
+pub(super) fn pack_file(repo: &Repo) -> PathBuf {
     let files = fs::read_dir(repo.path.join(".git/objects/pack")).unwrap();
     files.map(|file| file.unwrap().path()).find(|path| path.extension().unwrap() == "pack").unwrap()
 }
@@ -47,7 +49,7 @@ async fn read_all(repo: &Repo) -> (usize, Vec<String>) {
     (good, errors)
 }
 
-fn deflated(bytes: &[u8]) -> Vec<u8> {
+pub(super) fn deflated(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap()
@@ -132,8 +134,10 @@ async fn ids_that_crowd_together_are_found() {
     };
     let entries: Vec<_> = (0..3_000).map(|number| crowded(number * 7)).collect();
     make_pack(&repo, &entries);
+    // Each is found, and is not what it is called.
     let (good, errors) = read_all(&repo).await;
-    assert_eq!((good, errors), (3_000, Vec::new()));
+    assert_eq!((good, errors.len()), (0, 3_000));
+    assert!(errors.iter().all(|error| error.contains("its content has the id")));
     let connector = connector(&repo.config());
     for absent in [crowded(1).0, crowded(20_999).0, id(0x54), id(0x55), id(0x56)] {
         let error = read(connector.as_ref(), &absent.to_string()).unwrap_err();
@@ -166,7 +170,8 @@ async fn deltas_that_lie_are_named() {
         let base = [head(3, 3), deflated(b"abc")].concat();
         let back = base.len() as u8;
         let entry = [head(6, delta.len() as u64), vec![back], deflated(delta)].concat();
-        make_pack(&repo, &[(id(1), base), (id(2), entry)]);
+        let whole = id_of(HashKind::Sha1, ObjectKind::Blob, b"abc");
+        make_pack(&repo, &[(whole, base), (id(2), entry)]);
         let (good, errors) = read_all(&repo).await;
         assert_eq!(good, 1, "the base itself is whole");
         assert!(errors.len() == 1 && errors[0].contains(said), "{said}: {errors:?}");
@@ -181,7 +186,10 @@ async fn a_pack_that_cannot_be_read_is_named_and_the_others_are_scanned() {
     overwrite(&pack, b"not a pack at all, not even nearly");
     let (good, errors) = read_all(&repo).await;
     assert_eq!(good, 2, "{errors:?}");
-    assert!(errors.len() == 1 && errors[0].contains("does not begin as a pack"), "{errors:?}");
+    let (packs, missing): (Vec<_>, Vec<_>) =
+        errors.iter().partition(|error| error.contains("does not begin as a pack"));
+    assert!(packs.len() == 1 && !missing.is_empty(), "{errors:?}");
+    assert!(missing.iter().all(|error| error.contains("is not in the repository")), "{errors:?}");
 }
 
 #[tokio::test]
@@ -230,21 +238,58 @@ async fn loose_objects_that_lie_are_named() {
     }
 }
 
-#[tokio::test]
-async fn trees_in_a_circle_and_trees_beyond_number_end() {
-    let repo = Repo::new();
-    let loose = |name: &str, content: &[u8]| {
-        repo.write(&format!(".git/objects/{}/{}", &name[..2], &name[2..]), deflated(content));
-    };
-    let tree = "11".repeat(20);
-    let entry = |name: &[u8]| [b"40000 ", name, b"\0", [0x11; 20].as_slice()].concat();
-    let entries = [entry(b"a"), entry(b"b")].concat();
-    loose(&tree, &[format!("tree {}\0", entries.len()).as_bytes(), &entries].concat());
+/// Writes a loose object under the id that it has.
+fn store(repo: &Repo, kind: ObjectKind, content: &[u8]) -> ObjectId {
+    let id = id_of(HashKind::Sha1, kind, content);
+    let name = id.to_string();
+    let head = format!("{} {}\0", kind.name(), content.len());
+    let path = format!(".git/objects/{}/{}", &name[..2], &name[2..]);
+    repo.write(&path, deflated(&[head.as_bytes(), content].concat()));
+    id
+}
+
+/// A branch with one commit of this tree.
+fn commit_tree(repo: &Repo, tree: &ObjectId) -> ObjectId {
     let commit = format!("tree {tree}\nauthor A <a> 1 +0000\ncommitter A <a> 1 +0000\n\nm");
-    loose(&"22".repeat(20), format!("commit {}\0{commit}", commit.len()).as_bytes());
-    repo.write(".git/refs/heads/main", "22".repeat(20));
+    let commit = store(repo, ObjectKind::Commit, commit.as_bytes());
+    repo.write(".git/refs/heads/main", commit.to_string());
+    commit
+}
+
+fn entry(name: &[u8], tree: &ObjectId) -> Vec<u8> {
+    [b"40000 ", name, b"\0", tree.as_bytes()].concat()
+}
+
+#[tokio::test]
+async fn a_tree_in_a_circle_lies() {
+    let repo = Repo::new();
+    let entries = [entry(b"a", &id(0x11)), entry(b"b", &id(0x11))].concat();
+    let tree = [format!("tree {}\0", entries.len()).as_bytes(), &entries].concat();
+    repo.write(&format!(".git/objects/11/{}", "11".repeat(19)), deflated(&tree));
+    commit_tree(&repo, &id(0x11));
     let config = GitConfig { refs: vec!["main".into()], ..repo.config() };
-    assert_eq!(ids(&config).await, ["22".repeat(20)]);
+    assert!(list(&config).await.unwrap_err().to_string().contains("its content has the id"));
+    let blob = repo.git(&["hash-object", "-w", ".git/HEAD"]);
+    assert!(connector(&config).origins(&[ObjectKey::new(blob)]).await.unwrap().is_empty());
+    let (good, errors) = read_all(&repo).await;
+    assert!(good == 2 && errors.len() == 1 && errors[0].contains("its content has the id"), "{errors:?}");
+}
+
+#[tokio::test]
+async fn trees_beyond_number_end() {
+    let repo = Repo::new();
+    let mut tree = store(&repo, ObjectKind::Tree, b"");
+    // Each folder twice in the next one: more paths than anybody could go through.
+    for _ in 0..40 {
+        tree = store(
+            &repo,
+            ObjectKind::Tree,
+            &[b"a", b"b"].map(|name| entry(&name.repeat(250), &tree)).concat(),
+        );
+    }
+    let commit = commit_tree(&repo, &tree);
+    let config = GitConfig { refs: vec!["main".into()], ..repo.config() };
+    assert_eq!(ids(&config).await, [commit.to_string()]);
     let blob = repo.git(&["hash-object", "-w", ".git/HEAD"]);
     assert!(connector(&config).origins(&[ObjectKey::new(blob)]).await.unwrap().is_empty());
     let config = GitConfig { exclude: vec!["x".into()], ..config };

@@ -144,7 +144,7 @@ fn a_hook_sees_what_is_committed_and_not_what_was_staged_before() {
     let secret = repo.git(&["hash-object", "file"]);
     fs::rename(repo.path.join(".git/saved"), &named).unwrap();
     let staged = |index: Option<&Path>| {
-        let repository = Repository::open_with(&repo.path, index.map(Path::as_os_str)).unwrap();
+        let repository = Repository::open_with(&repo.path, true, index.map(Path::as_os_str)).unwrap();
         let mut ids = Vec::new();
         staged::each_entry(&repository, |entry| {
             ids.push(entry.id.to_string());

@@ -1,7 +1,9 @@
 //! Repositories of every shape: each must be listed whole and read as git reads it.
 
+use std::os::unix::fs::symlink;
+
 use super::*;
-use crate::repository::Repository;
+use crate::repository::{Repository, Shape, discover};
 use crate::store::HELD_MAX;
 
 #[tokio::test]
@@ -190,10 +192,10 @@ async fn references_in_tables() {
                 let mut damaged = bytes.clone();
                 damaged[at] ^= 0x55;
                 fs::write(&table, damaged).unwrap();
-                let _ = Repository::open(&repo.path).unwrap().tips();
+                let _ = Repository::open(&repo.path, true).unwrap().tips();
             }
             fs::write(&table, &bytes[..bytes.len() / 2]).unwrap();
-            assert!(Repository::open(&repo.path).unwrap().tips().is_err());
+            assert!(Repository::open(&repo.path, true).unwrap().tips().is_err());
             fs::write(&table, bytes).unwrap();
         }
     }
@@ -478,13 +480,13 @@ async fn each_base_is_decoded_about_once_by_each_worker() {
     let records = list(&repo.config()).await.unwrap();
     let ids: Vec<ObjectId> = records.iter().map(|r| ObjectId::from_hex(&r.name).unwrap()).collect();
     // One worker with all of it, in the order of the listing.
-    let alone = Repository::open(&repo.path).unwrap();
+    let alone = Repository::open(&repo.path, true).unwrap();
     for id in &ids {
         alone.store.open_object(id).unwrap();
     }
     assert_eq!(alone.store.decoded(), ids.len());
     // Two threads side by side may both need a base at the same time, and seldom do.
-    let shared = Repository::open(&repo.path).unwrap();
+    let shared = Repository::open(&repo.path, true).unwrap();
     std::thread::scope(|scope| {
         for half in ids.chunks(ids.len().div_ceil(2)) {
             scope.spawn(|| half.iter().for_each(|id| drop(shared.store.open_object(id).unwrap())));
@@ -494,7 +496,7 @@ async fn each_base_is_decoded_about_once_by_each_worker() {
     // Workers that share nothing: beside its own objects each decodes the chain its first one hangs on.
     let mut decoded = 0;
     for range in ids.chunks(ids.len().div_ceil(WORKERS)) {
-        let worker = Repository::open(&repo.path).unwrap();
+        let worker = Repository::open(&repo.path, true).unwrap();
         range.iter().for_each(|id| drop(worker.store.open_object(id).unwrap()));
         decoded += worker.store.decoded();
     }
@@ -509,4 +511,53 @@ async fn what_is_no_repository_is_said() {
     assert!(error.contains("is no git repository"), "{error}");
     let config = GitConfig::new(folder.path().join("nothing"));
     assert_eq!(list(&config).await.unwrap_err().reason(), Reason::Vanished);
+}
+
+#[tokio::test]
+async fn nothing_leads_out_of_the_folder_unless_it_may() {
+    let outside = Repo::new();
+    outside.write("secret", "outside");
+    outside.commit("outside");
+    let id = outside.id("HEAD:secret");
+    let bound = |repo: &Repo| GitConfig { follow_links_out: false, uncommitted: true, ..repo.config() };
+    let objects = outside.path.join(".git/objects");
+    // A `.git` file.
+    let folder = tempfile::tempdir().unwrap();
+    let by_file = Repo::at(folder.path().join("by-file"));
+    by_file.write(".git", format!("gitdir: {}/.git", outside.path.display()));
+    // `commondir`.
+    let by_common = Repo::new();
+    by_common.write(".git/commondir", outside.path.join(".git").to_str().unwrap());
+    // Links: the whole repository, its objects, one folder of objects.
+    let by_link = Repo::at(folder.path().join("by-link"));
+    fs::create_dir(&by_link.path).unwrap();
+    symlink(outside.path.join(".git"), by_link.path.join(".git")).unwrap();
+    let by_objects = Repo::new();
+    fs::remove_dir_all(by_objects.path.join(".git/objects")).unwrap();
+    symlink(&objects, by_objects.path.join(".git/objects")).unwrap();
+    let by_folder = Repo::new();
+    symlink(objects.join(&id[..2]), by_folder.path.join(".git/objects").join(&id[..2])).unwrap();
+    for repo in [&by_file, &by_common, &by_link, &by_objects, &by_folder] {
+        assert_eq!(read(connector(&repo.config()).as_ref(), &id).unwrap(), b"outside");
+        let error = list(&bound(repo)).await.unwrap_err().to_string();
+        assert!(error.contains("outside of the scanned folder"), "{error}");
+        assert!(read(connector(&bound(repo)).as_ref(), &id).is_err());
+    }
+    for repo in [&by_file, &by_common, &by_link, &by_objects] {
+        assert_eq!(discover(&repo.path, false), None, "it is a folder of files");
+        assert!(!leads_out(&repo.path).is_empty());
+    }
+    assert_eq!(leads_out(&outside.path), Vec::<PathBuf>::new());
+    // Alternates: the rest is scanned, and what was refused is named.
+    let borrows = Repo::new();
+    borrows.write("own", "own");
+    borrows.commit("own");
+    borrows.write(".git/objects/info/alternates", objects.to_str().unwrap());
+    assert_eq!(leads_out(&borrows.path), [fs::canonicalize(&objects).unwrap()]);
+    assert!(ids(&borrows.config()).await.contains(&id));
+    let bounded = ids(&bound(&borrows)).await;
+    assert!(!bounded.contains(&id) && bounded.contains(&borrows.id("HEAD:own")), "{bounded:?}");
+    let error = read(connector(&bound(&borrows)).as_ref(), "alternates").unwrap_err().to_string();
+    assert!(error.contains("outside of the scanned folder"), "{error}");
+    assert_eq!(discover(&borrows.path, false), Some(Shape::Worktree));
 }
