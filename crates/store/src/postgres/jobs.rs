@@ -149,7 +149,8 @@ pub(super) async fn complete_job(tx: &mut Tx<'_>, lease: &JobLease) -> Result<Op
     let id = lease.job.0;
     let blocked = |rows: &[Row]| get::<bool>(only(rows)?, 0);
     let obstacles_call = || Call { sql: OBSTACLES, params: params![id, TaskType::Tracing.as_str()] };
-    let [fence, ended, obstacles] = tx.query_all([fence_call(lease), Call { sql: ENDED, params: params![id] }, obstacles_call()]).await?;
+    let [fence, ended, obstacles] =
+        tx.query_all([fence_call(lease), Call { sql: ENDED, params: params![id] }, obstacles_call()]).await?;
     let FencedJob { owned: job, configuration } = fenced(lease, &fence)?;
     end_sessions(tx, lease.job, &ended)?;
     if job.status != JobStatus::Running || blocked(&obstacles)? {

@@ -127,7 +127,8 @@ pub(super) fn complete_job(c: &Connection, lease: &JobLease) -> Result<Option<Jo
     if job.status != JobStatus::Running || c.only(OBSTACLES, obstacles)? {
         return Ok(None);
     }
-    let (enumerated, problems, first) = c.only(OUTCOME, params![lease.job.0, configuration.options.strict])?;
+    let (enumerated, problems, first) =
+        c.only(OUTCOME, params![lease.job.0, configuration.options.strict])?;
     let (status, reason) = decide::jobs::job_outcome(enumerated, problems, first);
     set_status(c, lease, job.status, status, None, reason.as_deref())?;
     Ok(Some(status))
