@@ -9,8 +9,8 @@ use crate::target::Target;
 /// Before the request's key, in the node group of a scan.
 pub const GROUP_PREFIX: &str = "local";
 
-pub fn options(level: Level) -> ScanOptions {
-    ScanOptions { min_score: level.floor(), ..ScanOptions::default() }
+pub fn options(level: Level, strict: bool) -> ScanOptions {
+    ScanOptions { min_score: level.floor(), strict, ..ScanOptions::default() }
 }
 
 /// The node group of a scan: each is one of its own, so that a process does what it was asked for, and an

@@ -3,6 +3,7 @@
 use crate::error::ContentError;
 use crate::input::Input;
 use crate::tar::Tar;
+use crate::unsupported::{OfficeEntries, UnsupportedFormat};
 use crate::zip::Zip;
 
 /// One file in an archive. Owned, so that it can be handed to another thread.
@@ -22,6 +23,7 @@ pub struct Entry {
 pub struct Archive {
     kind: Kind,
     finished: bool,
+    office: OfficeEntries,
 }
 
 enum Kind {
@@ -31,11 +33,11 @@ enum Kind {
 
 impl Archive {
     pub(crate) fn tar(tar: Tar) -> Self {
-        Archive { kind: Kind::Tar(tar), finished: false }
+        Archive { kind: Kind::Tar(tar), finished: false, office: OfficeEntries::default() }
     }
 
     pub(crate) fn zip(zip: Zip) -> Self {
-        Archive { kind: Kind::Zip(Box::new(zip)), finished: false }
+        Archive { kind: Kind::Zip(Box::new(zip)), finished: false, office: OfficeEntries::default() }
     }
 
     /// The next file. An error that is not [`ContentError::fatal`] concerns the one entry it names, and
@@ -44,16 +46,24 @@ impl Archive {
         if self.finished {
             return None;
         }
-        let next = match &mut self.kind {
+        let mut next = match &mut self.kind {
             Kind::Tar(tar) => tar.next_file().transpose(),
             Kind::Zip(zip) => zip.next_file().transpose(),
         };
+        if let (Kind::Zip(_), Some(Ok(entry))) = (&self.kind, &mut next) {
+            self.office.meet(entry);
+        }
         self.finished = match &next {
             None => true,
             Some(Err(error)) => error.fatal(),
             Some(Ok(_)) => false,
         };
         next
+    }
+
+    /// The document that the archive is, once all its entries were met: they are read, and its text as such is not.
+    pub fn document(&self) -> Option<UnsupportedFormat> {
+        self.office.document()
     }
 
     /// Whether entries may be read in any order and on any thread. Otherwise an entry must be read or

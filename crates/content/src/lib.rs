@@ -8,7 +8,8 @@
 //!
 //! The way in is [`detect`] on an object's first bytes, then [`unwrap()`], which peels the compressors off
 //! and hands back plain bytes, an [`Archive`] of entries, each of which can be unwrapped in turn, or a database, of which
-//! [`open_tables`] gives the [`Tables`].
+//! [`open_tables`] gives the [`Tables`]. What is plain bytes may be of a format that nothing here reads: [`recognise`]
+//! names it.
 //!
 //! This crate knows nothing of jobs, of the book's SQL, of data sources or of what is searched for in the bytes.
 
@@ -23,6 +24,7 @@ mod source;
 pub mod sqlite;
 mod table;
 mod tar;
+mod unsupported;
 mod unwrap;
 mod zip;
 
@@ -34,6 +36,7 @@ pub use error::{ContentError, ObjectError};
 pub use input::{Input, ReadAt};
 pub use sqlite::open_tables;
 pub use table::{NestedTable, OpenTable, RowReader, Tables};
+pub use unsupported::{UnsupportedFormat, recognise};
 pub use unwrap::{Unwrapped, unwrap};
 
 #[cfg(test)]

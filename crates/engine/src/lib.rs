@@ -30,6 +30,6 @@ pub use scan::{
 };
 pub use scoring::{Evidence, Evidences, PathKind, Weighed, Weight};
 
-/// Which findings the same bytes and rules give. Raised with every change that may give others, so that what an
-/// earlier version scanned is scanned again.
-pub const VERSION: u32 = 3;
+/// What a scan says of the same bytes with the same rules: its findings, and the formats that are read or recognised.
+/// Raised with every change of these, so that what an earlier version scanned is scanned again.
+pub const VERSION: u32 = 4;

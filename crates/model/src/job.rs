@@ -107,6 +107,10 @@ pub struct ScanOptions {
     pub max_unpacked_bytes: u64,
     /// Unpacked bytes per packed byte, at most (checked once the unpacked size is worth it).
     pub max_inflation: u64,
+    /// Whether a job is incomplete that met formats which are recognised and not read. Changes no finding. Left out of
+    /// what is stored unless it is set, so that it changes no key that is made of options without it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub strict: bool,
 }
 
 impl Default for ScanOptions {
@@ -118,6 +122,7 @@ impl Default for ScanOptions {
             max_entries: 1_000_000,
             max_unpacked_bytes: 64 << 30,
             max_inflation: 1_000,
+            strict: false,
         }
     }
 }

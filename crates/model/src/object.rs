@@ -12,6 +12,8 @@ pub enum ObjectStatus {
     Scanned,
     /// Left out; the reason says why.
     Skipped,
+    /// Of a format that is recognised and not read; only its bytes were scanned, as they stand.
+    Unsupported,
     /// Read in part; what was read is reported.
     Partial,
     /// Not read at all.
@@ -19,13 +21,19 @@ pub enum ObjectStatus {
 }
 
 impl ObjectStatus {
-    pub const ALL: &'static [ObjectStatus] =
-        &[ObjectStatus::Scanned, ObjectStatus::Skipped, ObjectStatus::Partial, ObjectStatus::Failed];
+    pub const ALL: &'static [ObjectStatus] = &[
+        ObjectStatus::Scanned,
+        ObjectStatus::Skipped,
+        ObjectStatus::Unsupported,
+        ObjectStatus::Partial,
+        ObjectStatus::Failed,
+    ];
 
     pub fn as_str(self) -> &'static str {
         match self {
             ObjectStatus::Scanned => "scanned",
             ObjectStatus::Skipped => "skipped",
+            ObjectStatus::Unsupported => "unsupported",
             ObjectStatus::Partial => "partial",
             ObjectStatus::Failed => "failed",
         }
@@ -40,7 +48,8 @@ pub struct ObjectReport {
     pub status: ObjectStatus,
     /// Present unless the object was scanned whole.
     pub reason: Option<Reason>,
-    /// For people: what exactly went wrong. Never content of the object.
+    /// For people: what exactly went wrong; of an unsupported object the name of its format. Never content of the
+    /// object.
     pub detail: String,
     /// Occurrences beyond the cap per object and rule, counted and not kept.
     pub overflow: u64,

@@ -9,6 +9,8 @@ use std::str::FromStr;
 pub enum Weight {
     /// Left out by the user's own settings, or not a thing that has content: the scan is complete.
     Skipped,
+    /// It was recognised, and nothing here reads its format: the scan is complete unless it is strict.
+    Unsupported,
     /// Something that should have been read was not, or not whole: the scan is incomplete.
     Incomplete,
 }
@@ -82,12 +84,14 @@ reasons! {
     ReadError = "read_error", Incomplete;
     /// the link points nowhere
     DanglingSymlink = "dangling_symlink", Skipped;
-    /// an encrypted archive entry
+    /// an encrypted archive entry or document
     Encrypted = "encrypted", Incomplete;
     /// a damaged or truncated archive
     DamagedArchive = "damaged_archive", Incomplete;
     /// an archive feature or compression method that is not supported
     UnsupportedArchive = "unsupported_archive", Incomplete;
+    /// a format that is recognised and not read: its bytes were scanned as they stand
+    UnsupportedFormat = "unsupported_format", Unsupported;
     /// archives nested deeper than the limit
     DepthLimit = "depth_limit", Incomplete;
     /// more archive entries than the limit

@@ -12,7 +12,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, LazyLock};
 
 use domesday_content::{
-    Encoding, Format, HEAD_LEN, Input, ObjectError, ReadAt, Unwrapped, Utf16Decoder, detect, unwrap,
+    Encoding, Format, HEAD_LEN, Input, ObjectError, ReadAt, UnsupportedFormat, Unwrapped, Utf16Decoder,
+    detect, recognise, unwrap,
 };
 use domesday_model::RowBatch;
 
@@ -71,6 +72,12 @@ struct Inside {
 
 pub(crate) fn any_packed(batch: &RowBatch) -> bool {
     batch.columns.iter().any(|column| (0..column.len()).any(|row| column.get(row).is_some_and(is_packed)))
+}
+
+/// The first format of a cell that is recognised and not read: documents are kept in tables, too.
+pub(crate) fn not_read(batch: &RowBatch) -> Option<UnsupportedFormat> {
+    let cells = batch.columns.iter().flat_map(|column| (0..column.len()).filter_map(|row| column.get(row)));
+    cells.filter(|cell| cell.len() >= PACKED_MIN).find_map(|cell| recognise(cell, None))
 }
 
 fn head(cell: &[u8]) -> &[u8] {

@@ -96,6 +96,9 @@ impl WorkerCtx {
                 None => {
                     // An archive read to its end was read, even if it is empty.
                     walk.container.touch();
+                    if let Some(format) = walk.archive.document() {
+                        walk.container.not_read(format);
+                    }
                     return false;
                 }
                 Some(Ok(entry)) => self.enter(walk, entry, pace),

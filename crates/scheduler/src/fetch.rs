@@ -17,7 +17,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use domesday_content::{
-    Encoding, Format, HEAD_LEN, Input, ObjectError, ReadAt, Utf16Decoder, detect, detect_seekable,
+    Encoding, Format, HEAD_LEN, Input, ObjectError, ReadAt, UnsupportedFormat, Utf16Decoder, detect,
+    detect_seekable, recognise,
 };
 use domesday_engine::{LOOKAHEAD, LOOKBEHIND};
 use domesday_model::Location;
@@ -75,12 +76,24 @@ pub struct ChunkStream {
     random: Option<Arc<dyn ReadAt>>,
     /// For a file of separated values, once its first chunk has shown it to be one.
     sampler: Option<Box<Sampler>>,
+    /// The format of a stream that is not read, which may say further on that it is encrypted.
+    not_read: Option<UnsupportedFormat>,
 }
 
 impl ChunkStream {
     fn new(reader: SizedReader, units: Units, bom_len: usize) -> Self {
         let place = Place::start(bom_len);
-        ChunkStream { reader, units, place, carry: Vec::new(), prefix_len: 0, random: None, sampler: None }
+        let carry = Vec::new();
+        ChunkStream {
+            reader,
+            units,
+            place,
+            carry,
+            prefix_len: 0,
+            random: None,
+            sampler: None,
+            not_read: None,
+        }
     }
 
     /// Plain text that goes on at `place`, which the context `before` comes before.
@@ -100,6 +113,15 @@ impl ChunkStream {
         head.copy_from_slice(&self.carry);
         let filled = self.reader.fill(room);
         Filled { len: head.len() + filled.len, ..filled }
+    }
+
+    /// Chunks overlap, so that what is said in few bytes is whole in one of them.
+    fn look_for_encryption(&self, obj: &ObjectRef, bytes: &[u8]) {
+        if let Some(format) = self.not_read.map(|format| format.seen_with(bytes))
+            && format.is_encrypted()
+        {
+            obj.not_read(format);
+        }
     }
 
     /// Cuts the chunk that `bytes` are, and moves on to the next one unless this is the last. `name` is the
@@ -198,6 +220,9 @@ impl WorkerCtx {
         if bytes.is_empty() || !is_plain || format(bytes, &End::Reached, Some(&Whole(bytes))).is_some() {
             return false;
         }
+        if let Some(format) = recognise(bytes, Some(&Whole(bytes))) {
+            obj.not_read(format);
+        }
         let stream = ChunkStream::new(SizedReader::unbounded(std::io::empty()), Units::Bytes, 0);
         self.scan_last(obj, stream, bytes, End::Reached, reuse);
         true
@@ -228,7 +253,15 @@ impl WorkerCtx {
         mut chain: Vec<&'static str>,
         pace: Pace,
     ) {
-        let (encoding, bom_len) = Encoding::detect(&buffer[..filled.len.min(HEAD_LEN)]);
+        let bytes = &buffer[..filled.len];
+        let not_read = match &filled.end {
+            End::Reached => recognise(bytes, Some(&Whole(bytes))),
+            _ => recognise(bytes, random.as_deref()),
+        };
+        if let Some(format) = not_read {
+            obj.not_read(format);
+        }
+        let (encoding, bom_len) = Encoding::detect(&bytes[..filled.len.min(HEAD_LEN)]);
         if let Some(decoder) = Utf16Decoder::new(encoding) {
             chain.extend(encoding.name());
             obj.set_decoding(chain);
@@ -244,7 +277,8 @@ impl WorkerCtx {
             buffer.copy_within(bom_len..filled.len, 0);
             filled.len -= bom_len;
         }
-        let stream = ChunkStream { random, ..ChunkStream::new(reader, Units::Bytes, bom_len) };
+        let not_read = not_read.filter(|_| random.is_none());
+        let stream = ChunkStream { random, not_read, ..ChunkStream::new(reader, Units::Bytes, bom_len) };
         if let Some(stream) = self.send_chunk(obj, stream, buffer, filled, pace) {
             self.fetch_chunks(obj, stream, pace);
         }
@@ -281,6 +315,7 @@ impl WorkerCtx {
             return None;
         }
         self.count_fetched(filled.len);
+        stream.look_for_encryption(obj, &buffer[..filled.len]);
         let chunk = stream.cut(obj.name(), &buffer[..filled.len], false);
         let rest = match pace {
             Pace::Inline => Some(stream),
@@ -319,6 +354,7 @@ impl WorkerCtx {
         reuse: Option<&DeltaReuse>,
     ) {
         self.count_fetched(bytes.len());
+        stream.look_for_encryption(obj, bytes);
         let chunk = stream.cut(obj.name(), bytes, true);
         if !bytes.is_empty() {
             self.scan_reusing(obj, bytes, chunk, reuse);

@@ -9,10 +9,10 @@ use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use domesday_content::{Budget, ObjectError};
+use domesday_content::{Budget, ObjectError, UnsupportedFormat};
 use domesday_engine::PathKind;
 use domesday_model::reason::Weight;
-use domesday_model::{Location, NestedStep, ObjectReport, ObjectStatus, TableObservation};
+use domesday_model::{Location, NestedStep, ObjectReport, ObjectStatus, Reason, TableObservation};
 use parking_lot::Mutex;
 
 use crate::executor::Turn;
@@ -248,6 +248,21 @@ impl ObjectCtx {
         }
     }
 
+    /// Notes that the object is of a format that is not read; any other flaw weighs more. Of the cells of a table, which
+    /// may be very many, only the table is named.
+    pub(crate) fn not_read(&self, format: UnsupportedFormat) {
+        if let Origin::Nested(nested) = &self.origin
+            && nested.row.is_some()
+        {
+            return nested.parent.not_read(format);
+        }
+        let error = match format.is_encrypted() {
+            true => ObjectError::new(Reason::Encrypted, format!("an encrypted {}", format.name())),
+            false => ObjectError::new(Reason::UnsupportedFormat, format.name()),
+        };
+        self.flaw(u64::MAX, error);
+    }
+
     /// Hands the results to the sink.
     fn report(&self, results: Results) {
         let PacketCtx { sink, options, totals, .. } = &*self.packet;
@@ -255,7 +270,9 @@ impl ObjectCtx {
         let (kept, overflow) = occurrences.finish(options.occurrence_cap);
         totals.findings.fetch_add(kept.len() as u64, Ordering::Relaxed);
         totals.overflow.fetch_add(overflow, Ordering::Relaxed);
-        totals.incomplete.fetch_add(u64::from(flaw.is_some()), Ordering::Relaxed);
+        let weight = flaw.as_ref().map(|flaw| flaw.error.reason.weight());
+        let is_incomplete = !matches!(weight, None | Some(Weight::Unsupported));
+        totals.incomplete.fetch_add(u64::from(is_incomplete), Ordering::Relaxed);
         if !kept.is_empty() {
             for kept in &kept {
                 if let Some(value) = kept.value() {
@@ -270,11 +287,12 @@ impl ObjectCtx {
         if flaw.is_none() && overflow == 0 {
             return;
         }
-        let status = match &flaw {
+        let status = match weight {
             None => ObjectStatus::Scanned,
-            Some(flaw) if flaw.error.reason.weight() == Weight::Skipped => ObjectStatus::Skipped,
-            Some(_) if self.touched.load(Ordering::Relaxed) => ObjectStatus::Partial,
-            Some(_) => ObjectStatus::Failed,
+            Some(Weight::Skipped) => ObjectStatus::Skipped,
+            Some(Weight::Unsupported) => ObjectStatus::Unsupported,
+            Some(Weight::Incomplete) if self.touched.load(Ordering::Relaxed) => ObjectStatus::Partial,
+            Some(Weight::Incomplete) => ObjectStatus::Failed,
         };
         let (reason, detail) = flaw.map(|flaw| (flaw.error.reason, flaw.error.detail)).unzip();
         let detail = detail.unwrap_or_default();

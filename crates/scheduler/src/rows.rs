@@ -146,6 +146,9 @@ impl WorkerCtx {
         let any = whole.is_ok() && batch.rows() > 0;
         if any {
             stream.note_cut(&batch);
+            if let Some(format) = cells::not_read(&batch) {
+                obj.not_read(format);
+            }
             if cells::any_packed(&batch) {
                 self.scan_unpacked(obj, &mut stream, &batch);
             } else {

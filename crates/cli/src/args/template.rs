@@ -127,7 +127,8 @@ pub struct TemplateFields {
     /// Keep findings of at least this confidence [default: medium]
     #[arg(long, value_name = "LEVEL")]
     pub level: Option<LevelArg>,
-    /// A limit of the scan: occurrence_cap, max_depth, max_entries, max_unpacked_bytes, max_inflation
+    /// A limit of the scan: occurrence_cap, max_depth, max_entries, max_unpacked_bytes, max_inflation; or strict, so that
+    /// a format that is recognised and not read makes a job incomplete
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_setting)]
     pub option: Vec<Setting>,
     /// Jobs of a higher priority are taken up first [default: 0]

@@ -1,6 +1,7 @@
 //! `domesday problems`: what a scan could not read, or not whole, by name.
 
 use anyhow::Result;
+use domesday_model::{JobStatus, ObjectStatus};
 
 use super::findings::sources;
 use super::which::find_job;
@@ -20,5 +21,10 @@ async fn show(args: &ProblemsArgs) -> Result<Exit> {
     let problems = store.problems(job.id, args.max).await?;
     let format = list_format(args.json);
     output::write_problems(&mut std::io::stdout().lock(), &problems, &sources, format, stdout_style())?;
-    Ok(if problems.is_empty() { Exit::Clean } else { Exit::Incomplete })
+    // They come last: where the first is unsupported, all are.
+    let is_complete = match problems.first() {
+        None => true,
+        Some(first) => first.status == ObjectStatus::Unsupported && job.status == JobStatus::Completed,
+    };
+    Ok(if is_complete { Exit::Clean } else { Exit::Incomplete })
 }

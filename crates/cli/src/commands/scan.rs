@@ -57,7 +57,8 @@ pub fn run(args: &ScanArgs) -> Result<Exit> {
     if let Some(path) = &args.report.output {
         report::check_output(path)?;
     }
-    let options = request::options(args.level.or(config.level).unwrap_or(LevelArg::Medium).into());
+    let options =
+        request::options(args.level.or(config.level).unwrap_or(LevelArg::Medium).into(), args.strict);
     let key_reference = fingerprint::reference(args.fingerprint_key.as_deref());
     // The book waits for the disk and the rules for the processor.
     let (opened, ready) = beside(

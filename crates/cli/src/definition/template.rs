@@ -114,15 +114,21 @@ fn floor(what: &str, level: &str) -> Result<Score> {
 /// Sets one option by its name.
 fn set_option(what: &str, options: &mut ScanOptions, option: &str, value: Value) -> Result<()> {
     let mut all = serde_json::to_value(&*options)?;
+    // Left out unless it is set.
+    all["strict"] = options.strict.into();
     let known = all.as_object_mut().ok_or_else(|| anyhow!("{what}: options: expected a table"))?;
     if !known.contains_key(option) {
         bail!("{what}: options: {}", unknown_field(option, known.keys().map(String::as_str)));
     }
+    let expected = match known[option] {
+        Value::Bool(_) => "true or false",
+        _ => "a number from 0 up, within its limits",
+    };
     known.insert(option.to_owned(), value);
     *options = serde_json::from_value(all)
         .ok()
         .filter(|options: &ScanOptions| options.min_score <= Score::MAX)
-        .ok_or_else(|| anyhow!("{what}: options.{option}: expected a number from 0 up, within its limits"))?;
+        .ok_or_else(|| anyhow!("{what}: options.{option}: expected {expected}"))?;
     Ok(())
 }
 
@@ -295,6 +301,7 @@ mod tests {
                 "template t: options: unknown field `max_dept`; did you mean `max_depth`?",
             ),
             ("options", json!({"max_depth": -1}), "template t: options.max_depth: expected a number"),
+            ("options", json!({"strict": 1}), "template t: options.strict: expected true or false"),
             ("options", json!({"min_score": 101}), "template t: options.min_score: expected a number"),
             ("schedule", json!({"time_zone": "UTC"}), "template t: schedule: cron: is missing"),
             (

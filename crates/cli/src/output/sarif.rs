@@ -137,11 +137,13 @@ impl<W: Write> ReportWriter for SarifWriter<'_, W> {
     fn end(&mut self, summary: &Summary<'_>, _tally: &Tally) -> io::Result<()> {
         let job = summary.job;
         let sources = self.meta.sources;
+        let named = summary.problems.iter().map(|problem| notification(problem, sources));
+        let formats =
+            summary.totals.unsupported.iter().map(|(format, count)| format_notification(format, *count));
         let mut invocation = json!({
             "executionSuccessful": matches!(job.status, JobStatus::Completed | JobStatus::PartiallyCompleted),
             "startTimeUtc": timestamp(job.created_at_ms),
-            "toolExecutionNotifications":
-                summary.problems.iter().map(|problem| notification(problem, sources)).collect::<Vec<_>>(),
+            "toolExecutionNotifications": formats.chain(named).collect::<Vec<_>>(),
         });
         if let Some(finished) = job.finished_at_ms {
             invocation["endTimeUtc"] = timestamp(finished).into();
@@ -201,6 +203,17 @@ fn notification(problem: &Problem, sources: &Sources) -> Value {
         out["descriptor"] = json!({ "id": reason.as_str() });
     }
     out
+}
+
+/// How many objects are of a format that is not read: only some of them are named.
+fn format_notification(format: &str, count: u64) -> Value {
+    let what = Reason::UnsupportedFormat.describe();
+    json!({
+        "level": "warning",
+        "message": { "text": literal(&format!("{count} unsupported: {what}: {format}")) },
+        "descriptor": { "id": Reason::UnsupportedFormat.as_str() },
+        "properties": { "format": format, "count": count },
+    })
 }
 
 /// Text as a message holds it: a single brace would begin a placeholder, and `](` would make a link.

@@ -57,8 +57,8 @@ impl Tally {
     }
 }
 
-/// Whether everything that was to be read was read. Skipping what the user's settings leave out does
-/// not make a scan incomplete.
+/// Whether everything that was to be read was read. Skipping what the user's settings leave out does not make a scan
+/// incomplete; a format that is not read does where the job is strict, which its status says.
 fn is_complete(summary: &Summary<'_>) -> bool {
     let totals = summary.totals;
     let lost = totals.partial.iter().chain(&totals.failed).chain(&totals.skipped);
@@ -107,6 +107,7 @@ pub fn write_summary(
     line(out, style, "bytes", &read)?;
 
     write_reasons(out, "skipped", ObjectStatus::Skipped, &totals.skipped, summary.problems, sources, style)?;
+    write_unsupported(out, summary, sources, style)?;
     write_reasons(out, "partial", ObjectStatus::Partial, &totals.partial, summary.problems, sources, style)?;
     write_reasons(out, "failed", ObjectStatus::Failed, &totals.failed, summary.problems, sources, style)?;
     if totals.tasks_failed > 0 {
@@ -194,18 +195,51 @@ fn write_reasons(
         }
         let named =
             problems.iter().filter(|problem| problem.status == status && problem.reason == Some(reason));
-        let named: Vec<&Problem> = named.take(EXAMPLES_PER_REASON).collect();
-        for problem in &named {
-            let path = sources.display(problem.datasource, &problem.location);
-            let detail = if problem.detail.is_empty() { "" } else { ": " };
-            let example = format!("{path}{detail}{}", text::shown(&problem.detail));
-            writeln!(out, "{:COUNT_WIDTH$}  {}", "", paint(style, Paint::new().dimmed(), &example))?;
-        }
-        let rest = n.saturating_sub(named.len() as u64);
-        if rest > 0 && !named.is_empty() {
-            let rest = format!("and {} more", count(rest));
-            writeln!(out, "{:COUNT_WIDTH$}  {}", "", paint(style, Paint::new().dimmed(), &rest))?;
-        }
+        write_examples(out, n, named, sources, style)?;
+    }
+    Ok(())
+}
+
+/// The formats that were recognised and are not read, the most frequent first.
+fn write_unsupported(
+    out: &mut impl Write,
+    summary: &Summary<'_>,
+    sources: &Sources,
+    style: Style,
+) -> io::Result<()> {
+    let mut formats: Vec<&(String, u64)> = summary.totals.unsupported.iter().collect();
+    formats.sort_by_key(|(format, n)| (std::cmp::Reverse(*n), format.as_str()));
+    let total: u64 = formats.iter().map(|(_, n)| n).sum();
+    if total == 0 {
+        return Ok(());
+    }
+    let formats: Vec<String> =
+        formats.iter().map(|(format, n)| format!("{} {}", count(*n), text::shown(format))).collect();
+    // The label is longer than the others.
+    line(out, style, "unsupported ", &format!("{}: {}", count(total), formats.join(", ")))?;
+    let named = summary.problems.iter().filter(|problem| problem.status == ObjectStatus::Unsupported);
+    write_examples(out, total, named, sources, style)
+}
+
+/// A few of so many problems by name.
+fn write_examples<'a>(
+    out: &mut impl Write,
+    total: u64,
+    named: impl Iterator<Item = &'a Problem>,
+    sources: &Sources,
+    style: Style,
+) -> io::Result<()> {
+    let named: Vec<&Problem> = named.take(EXAMPLES_PER_REASON).collect();
+    for problem in &named {
+        let path = sources.display(problem.datasource, &problem.location);
+        let detail = if problem.detail.is_empty() { "" } else { ": " };
+        let example = format!("{path}{detail}{}", text::shown(&problem.detail));
+        writeln!(out, "{:COUNT_WIDTH$}  {}", "", paint(style, Paint::new().dimmed(), &example))?;
+    }
+    let rest = total.saturating_sub(named.len() as u64);
+    if rest > 0 && !named.is_empty() {
+        let rest = format!("and {} more", count(rest));
+        writeln!(out, "{:COUNT_WIDTH$}  {}", "", paint(style, Paint::new().dimmed(), &rest))?;
     }
     Ok(())
 }
@@ -221,6 +255,7 @@ pub struct SummaryJson<'a> {
     objects: ObjectsJson,
     bytes: BytesJson,
     skipped: Vec<ReasonJson>,
+    unsupported: Vec<FormatJson<'a>>,
     partial: Vec<ReasonJson>,
     failed: Vec<ReasonJson>,
     tasks: TasksJson,
@@ -265,6 +300,12 @@ struct TasksJson {
 struct ReasonJson {
     reason: &'static str,
     description: &'static str,
+    count: u64,
+}
+
+#[derive(Serialize)]
+struct FormatJson<'a> {
+    format: &'a str,
     count: u64,
 }
 
@@ -331,6 +372,11 @@ impl<'a> SummaryJson<'a> {
             },
             bytes: BytesJson { listed: totals.bytes_listed, read: totals.bytes_done },
             skipped: reasons(&totals.skipped),
+            unsupported: totals
+                .unsupported
+                .iter()
+                .map(|(format, count)| FormatJson { format, count: *count })
+                .collect(),
             partial: reasons(&totals.partial),
             failed: reasons(&totals.failed),
             tasks: TasksJson { failed: totals.tasks_failed, open: totals.tasks_open },

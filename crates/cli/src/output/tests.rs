@@ -199,7 +199,7 @@ skipped   12
       10  excluded by --exclude, a .domesdayignore file or the data source
        2  a symbolic link, recorded and not followed
 partial   1
-       1  an encrypted archive entry
+       1  an encrypted archive entry or document
           src/x.zip
 failed    5
        5  no permission to read it

@@ -5,6 +5,7 @@ mod fixtures;
 mod hostile;
 mod limits;
 mod roundtrip;
+mod unsupported;
 mod zips;
 
 use std::io::{Cursor, Read};

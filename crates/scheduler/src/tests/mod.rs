@@ -10,3 +10,4 @@ mod separated;
 mod support;
 mod table;
 mod tables;
+mod unsupported;

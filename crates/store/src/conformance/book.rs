@@ -433,6 +433,12 @@ pub(super) fn report(object: &str, status: ObjectStatus, reason: Option<Reason>)
     ObjectReport { location, status, reason, detail: format!("about {object}"), overflow: 0 }
 }
 
+/// An object of a format that is not read.
+pub(super) fn unsupported(object: &str, format: &str) -> ObjectReport {
+    let detail = format.to_owned();
+    ObjectReport { detail, ..report(object, ObjectStatus::Unsupported, Some(Reason::UnsupportedFormat)) }
+}
+
 /// Where something came from; `commit` tells one from another.
 pub(super) fn origin(commit: &str) -> Origin {
     Origin {

@@ -88,8 +88,18 @@ pub(super) fn nested_report(object: &str, status: ObjectStatus, reason: Reason) 
 
 /// Every way in which an object may end.
 fn every_outcome() -> (Vec<UnitRecord>, ResultBatch) {
-    let names =
-        ["clean", "found", "inside", "skipped", "overflow", "cut", "failed", "cut inside", "found and cut"];
+    let names = [
+        "clean",
+        "found",
+        "inside",
+        "skipped",
+        "unsupported",
+        "overflow",
+        "cut",
+        "failed",
+        "cut inside",
+        "found and cut",
+    ];
     let records = names.map(file).to_vec();
     let mut overflow = report("overflow", ObjectStatus::Scanned, None);
     overflow.overflow = 12;
@@ -102,6 +112,7 @@ fn every_outcome() -> (Vec<UnitRecord>, ResultBatch) {
         ],
         objects: vec![
             report("skipped", ObjectStatus::Skipped, Some(Reason::TooLarge)),
+            unsupported("unsupported", "pdf"),
             overflow,
             report("cut", ObjectStatus::Partial, Some(Reason::Changed)),
             report("failed", ObjectStatus::Failed, Some(Reason::PermissionDenied)),
@@ -124,6 +135,7 @@ async fn what_became_of_an_object_is_told(book: Book) {
         ("found", HasResults),
         ("inside", HasResults),
         ("skipped", HasResults),
+        ("unsupported", HasResults),
         ("overflow", HasResults),
         ("cut", Unusable),
         ("failed", Unusable),
@@ -133,7 +145,7 @@ async fn what_became_of_an_object_is_told(book: Book) {
     assert_eq!(outcomes(&book, &base).await, expected.map(|(name, outcome)| (name.to_owned(), outcome)));
     let summary = book.store().summary(running.master).await.unwrap();
     let problems = book.store().problems(running.master, 100).await.unwrap();
-    assert_eq!((summary.overflow, problems.len()), (12, 5), "a row more is no problem more");
+    assert_eq!((summary.overflow, problems.len()), (12, 6), "a row more is no problem more");
 }
 
 async fn objects_of_a_failed_task_are_not_usable(book: Book) {

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use domesday_model::{
     Category, FindingDraft, Fingerprint, JobStatus, Location, NestedStep, ObjectReport, ObjectStatus, Reason,
-    Score, Span, TaskType,
+    ScanOptions, Score, Span, TaskType,
 };
 
 use super::book::*;
 use super::cases;
+use super::incremental::survey;
 use crate::error::StoreError;
 use crate::types::*;
 
@@ -27,6 +28,7 @@ cases![
     occurrences_are_filtered,
     a_long_stream_is_one_snapshot,
     problems_are_ordered_and_bounded,
+    what_is_unsupported_makes_only_a_strict_job_incomplete,
     the_summary_adds_up,
     a_sweep_takes_only_what_is_lost,
 ];
@@ -369,6 +371,8 @@ async fn problems_are_ordered_and_bounded(book: Book) {
         report("f", ObjectStatus::Failed, Some(Reason::ReadError)),
         report("b", ObjectStatus::Skipped, Some(Reason::TooLarge)),
         report("a", ObjectStatus::Scanned, None),
+        unsupported("a.pdf", "pdf"),
+        unsupported("z.doc", "doc"),
     ]);
     complete(&running, &packet, results).await;
     let names = |max: u32| {
@@ -378,8 +382,25 @@ async fn problems_are_ordered_and_bounded(book: Book) {
             problems.into_iter().map(|problem| problem.location.to_string()).collect::<Vec<_>>()
         }
     };
-    assert_eq!(names(10).await, ["b", "c", "f"], "what was scanned whole is none");
+    let all = ["b", "c", "f", "z.doc", "a.pdf"];
+    assert_eq!(
+        names(10).await,
+        all,
+        "what was scanned whole is none, and what is unsupported comes last, by format"
+    );
     assert_eq!(names(2).await, ["b", "c"]);
+}
+
+async fn what_is_unsupported_makes_only_a_strict_job_incomplete(book: Book) {
+    for (strict, status) in [(false, JobStatus::Completed), (true, JobStatus::PartiallyCompleted)] {
+        let options = ScanOptions { strict, ..ScanOptions::default() };
+        let running = book.running(JobBuilder { options, ..job("a") }).await;
+        let all = objects(vec![unsupported("f", "pdf")]);
+        assert_eq!(survey(&running, vec![file("f")], all).await, status);
+    }
+    let options = ScanOptions { strict: true, ..ScanOptions::default() };
+    let running = book.running(JobBuilder { options, ..job("b") }).await;
+    assert_eq!(survey(&running, vec![file("f")], ResultBatch::default()).await, JobStatus::Completed);
 }
 
 async fn the_summary_adds_up(book: Book) {
@@ -395,6 +416,9 @@ async fn the_summary_adds_up(book: Book) {
         also,
         report("h", ObjectStatus::Skipped, Some(Reason::TooLarge)),
         report("i", ObjectStatus::Failed, Some(Reason::PermissionDenied)),
+        unsupported("j", "pdf"),
+        unsupported("k", "docx"),
+        unsupported("l", "pdf"),
     ]);
     let totals = TaskTotals { objects: 2, nested: 2, bytes: 99 };
     let completion = Completion { totals, ..completion(&packet.claim, 0, results) };
@@ -412,6 +436,7 @@ async fn the_summary_adds_up(book: Book) {
             nested_done: 2,
             bytes_done: 99,
             skipped: vec![(Reason::TooLarge, 2), (Reason::Symlink, 1)],
+            unsupported: vec![("docx".to_owned(), 1), ("pdf".to_owned(), 2)],
             partial: vec![(Reason::FindingLimit, 1)],
             failed: vec![(Reason::PermissionDenied, 2)],
             overflow: 12,

@@ -148,17 +148,18 @@ pub(super) async fn complete_job(tx: &mut Tx<'_>, lease: &JobLease) -> Result<Op
     const OUTCOME: &str = statement(queries::JOBS, "job_outcome");
     let id = lease.job.0;
     let blocked = |rows: &[Row]| get::<bool>(only(rows)?, 0);
-    let look = |sql| Call { sql, params: params![id] };
     let obstacles_call = || Call { sql: OBSTACLES, params: params![id, TaskType::Tracing.as_str()] };
-    let [fence, ended, obstacles] = tx.query_all([fence_call(lease), look(ENDED), obstacles_call()]).await?;
-    let job = fenced(lease, &fence)?.owned;
+    let [fence, ended, obstacles] =
+        tx.query_all([fence_call(lease), Call { sql: ENDED, params: params![id] }, obstacles_call()]).await?;
+    let FencedJob { owned: job, configuration } = fenced(lease, &fence)?;
     end_sessions(tx, lease.job, &ended)?;
     if job.status != JobStatus::Running || blocked(&obstacles)? {
         return Ok(None);
     }
     // Only a job that seems to be done keeps claims and splits out while it is looked at again.
     close(tx, lease.job);
-    let [obstacles, outcome] = tx.query_all([obstacles_call(), look(OUTCOME)]).await?;
+    let outcome = Call { sql: OUTCOME, params: params![id, configuration.options.strict] };
+    let [obstacles, outcome] = tx.query_all([obstacles_call(), outcome]).await?;
     if blocked(&obstacles)? {
         return Ok(None);
     }

@@ -46,12 +46,14 @@ UPDATE orchestrators SET lease_expiry = now_ms() WHERE id = ?1 AND lease_expiry 
 -- name: job_has_running_tasks
 SELECT EXISTS (SELECT 1 FROM tasks WHERE job_id = ?1 AND status = 'RUNNING');
 
+-- Of a strict job (?2), what is unsupported is a problem, too.
 -- name: job_outcome
 SELECT
     EXISTS (SELECT 1 FROM task_units WHERE job_id = ?1 AND status = 'COMMITTED') AS enumerated,
     EXISTS (SELECT 1 FROM task_units WHERE job_id = ?1 AND status = 'FAILED')
         OR EXISTS (SELECT 1 FROM tasks WHERE job_id = ?1 AND status = 'FAILED')
-        OR EXISTS (SELECT 1 FROM object_scans WHERE job_id = ?1 AND status IN ('partial', 'failed')) AS problems,
+        OR EXISTS (SELECT 1 FROM object_scans WHERE job_id = ?1 AND status IN ('partial', 'failed'))
+        OR ?2 AND EXISTS (SELECT 1 FROM object_scans WHERE job_id = ?1 AND status = 'unsupported') AS problems,
     coalesce(
         (SELECT detail FROM task_units WHERE job_id = ?1 AND status = 'FAILED' ORDER BY id LIMIT 1),
         (SELECT last_error FROM tasks WHERE job_id = ?1 AND status = 'FAILED' ORDER BY id LIMIT 1)) AS first_problem;

@@ -20,13 +20,15 @@ WHERE j.master_job_id = ?1
 GROUP BY s.reason
 ORDER BY s.reason;
 
+-- The detail of an unsupported object is its format.
 -- name: summary_object_scans
-SELECT o.status, o.reason, count(*), CAST(sum(o.overflow) AS bigint)
+SELECT o.status, o.reason, count(*), CAST(sum(o.overflow) AS bigint),
+       CASE o.status WHEN 'unsupported' THEN o.detail ELSE '' END AS format
 FROM jobs j
 JOIN object_scans o ON o.job_id = j.id
 WHERE j.master_job_id = ?1
-GROUP BY o.status, o.reason
-ORDER BY o.status, o.reason;
+GROUP BY 1, 2, 5
+ORDER BY 1, 2, 5;
 
 -- Every child job has the same.
 -- name: job_configuration

@@ -44,6 +44,11 @@ impl JobSummary {
         let list = match row.parsed(0, values::object_status)? {
             ObjectStatus::Scanned => return Ok(()),
             ObjectStatus::Skipped => &mut self.skipped,
+            ObjectStatus::Unsupported => {
+                self.unsupported.push((row.value(4)?, row.unsigned(2)?));
+                self.unsupported.sort_unstable();
+                return Ok(());
+            }
             ObjectStatus::Partial => &mut self.partial,
             ObjectStatus::Failed => &mut self.failed,
         };

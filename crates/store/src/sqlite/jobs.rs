@@ -121,13 +121,14 @@ pub(super) fn settle_job(c: &Connection, lease: &JobLease) -> Result<Option<JobS
 pub(super) fn complete_job(c: &Connection, lease: &JobLease) -> Result<Option<JobStatus>> {
     const OBSTACLES: &str = statement(queries::JOBS, "job_obstacles");
     const OUTCOME: &str = statement(queries::JOBS, "job_outcome");
-    let job = fence(c, lease)?.owned;
+    let FencedJob { owned: job, configuration } = fence(c, lease)?;
     end_sessions(c, lease.job)?;
     let obstacles = params![lease.job.0, TaskType::Tracing.as_str()];
     if job.status != JobStatus::Running || c.only(OBSTACLES, obstacles)? {
         return Ok(None);
     }
-    let (enumerated, problems, first) = c.only(OUTCOME, [lease.job.0])?;
+    let (enumerated, problems, first) =
+        c.only(OUTCOME, params![lease.job.0, configuration.options.strict])?;
     let (status, reason) = decide::jobs::job_outcome(enumerated, problems, first);
     set_status(c, lease, job.status, status, None, reason.as_deref())?;
     Ok(Some(status))

@@ -327,6 +327,8 @@ pub struct JobSummary {
     pub bytes_done: u64,
     /// Left out at listing or at reading: (reason, how many).
     pub skipped: Vec<(Reason, u64)>,
+    /// Recognised and not read: (format, how many), by the name of the format.
+    pub unsupported: Vec<(String, u64)>,
     /// Read in part.
     pub partial: Vec<(Reason, u64)>,
     /// Not read, containers included.

@@ -12,7 +12,7 @@ pub use watch::Pace;
 use std::io::Write;
 
 use anyhow::Result;
-use domesday_model::{Command, Reason};
+use domesday_model::{Command, ObjectStatus, Reason};
 use domesday_store::{ChildJobState, JobSummary, MasterJob};
 use serde::Serialize;
 
@@ -54,14 +54,16 @@ struct ShownJson<'a> {
     created_at: String,
     finished_at: Option<String>,
     jobs: Vec<ChildJson<'a>>,
-    problems: &'a [ProblemsJson],
+    problems: &'a [ProblemsJson<'a>],
 }
 
-/// How many objects were left out, read in part or not read, for one reason.
+/// How many objects were left out, read in part or not read, for one reason; of unsupported ones, in one format.
 #[derive(Serialize)]
-struct ProblemsJson {
+struct ProblemsJson<'a> {
     status: &'static str,
     reason: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<&'a str>,
     count: u64,
 }
 
@@ -74,28 +76,38 @@ async fn show(id: Option<&str>, json: bool, state: &StateArgs) -> Result<Exit> {
     Ok(Exit::Clean)
 }
 
-fn problems(summary: &JobSummary) -> Vec<ProblemsJson> {
+fn problems(summary: &JobSummary) -> Vec<ProblemsJson<'_>> {
     let lists = [("failed", &summary.failed), ("partial", &summary.partial), ("skipped", &summary.skipped)];
-    let counted =
-        |status, &(reason, count): &(Reason, u64)| ProblemsJson { status, reason: reason.as_str(), count };
-    lists
-        .into_iter()
-        .flat_map(|(status, list)| list.iter().map(move |entry| counted(status, entry)))
-        .collect()
+    let counted = |status, &(reason, count): &(Reason, u64)| ProblemsJson {
+        status,
+        reason: reason.as_str(),
+        format: None,
+        count,
+    };
+    let unsupported = summary.unsupported.iter().map(|(format, count)| ProblemsJson {
+        status: ObjectStatus::Unsupported.as_str(),
+        reason: Reason::UnsupportedFormat.as_str(),
+        format: Some(format),
+        count: *count,
+    });
+    let reasons =
+        lists.into_iter().flat_map(|(status, list)| list.iter().map(move |entry| counted(status, entry)));
+    reasons.chain(unsupported).collect()
 }
 
 fn write_shown(
     job: &MasterJob,
     children: &[ChildJobState],
-    problems: &[ProblemsJson],
+    problems: &[ProblemsJson<'_>],
     format: ListFormat,
 ) -> Result<()> {
     let mut out = std::io::stdout().lock();
     let (created_at, finished_at) =
         (output::timestamp(job.created_at_ms), job.finished_at_ms.map(output::timestamp));
-    let counts = problems
-        .iter()
-        .map(|problem| format!("{} {} ({})", output::count(problem.count), problem.status, problem.reason));
+    let counts = problems.iter().map(|problem| {
+        let why = problem.format.unwrap_or(problem.reason);
+        format!("{} {} ({why})", output::count(problem.count), problem.status)
+    });
     let fields = vec![
         ("job", job.id.to_string()),
         ("what", job.description.clone()),

@@ -100,17 +100,19 @@ WHERE j.master_job_id = ?1
 ORDER BY f.datasource_id, f.object_key, f.nested_path, o.line, o.span_start, o.span_end, f.rule_id, f.fingerprint,
          o.row_key;
 
+-- Unsupported objects come last, by format: they are many, and leave the scan complete.
 -- name: problems
-SELECT t.datasource_id, o.object_key, o.nested_path, o.status, o.reason, o.detail
+SELECT t.datasource_id, o.object_key, o.nested_path, o.status, o.reason, o.detail,
+       CASE o.status WHEN 'unsupported' THEN o.detail ELSE '' END AS format
 FROM jobs j
 JOIN object_scans o ON o.job_id = j.id
 JOIN tasks t ON t.id = o.task_id
 WHERE j.master_job_id = ?1 AND o.status <> 'scanned'
 UNION ALL
-SELECT s.datasource_id, u.key, x'', 'failed', u.reason, coalesce(u.detail, '')
+SELECT s.datasource_id, u.key, x'', 'failed', u.reason, coalesce(u.detail, ''), ''
 FROM jobs j
 JOIN task_units u ON u.job_id = j.id AND u.status = 'FAILED'
 JOIN enumeration_sessions s ON s.id = u.session_id
 WHERE j.master_job_id = ?1
-ORDER BY 1, 2, 3
+ORDER BY 7, 1, 2, 3
 LIMIT ?2;
