@@ -38,8 +38,9 @@ pub struct OrchestratorArgs {
 
 #[derive(Args)]
 #[command(after_help = "Example:\n  \
-    domesday worker --node-group eu --slots 8 --label host=nas1 --fingerprint-key file:/etc/domesday/key \\\n      \
-        --allow-credentials 'env:SRC_GIT_*@git.example,*.corp.example'")]
+    domesday worker --node-group eu --slots 8 --label host=nas1 \\\n      \
+    --fingerprint-key file:/etc/domesday/key \\\n      \
+    --allow-credentials 'env:SRC_GIT_*@git.example,*.corp.example'")]
 pub struct WorkerArgs {
     #[command(flatten)]
     pub process: ProcessArgs,

@@ -117,7 +117,7 @@ fn a_data_source_cannot_have_a_workers_secrets_sent_to_an_address_of_its_own() {
         assert_eq!(request.header("authorization"), Some(format!("Bearer {GOOD}").as_str()));
     }
     assert_eq!(asked, [], "without its credential nobody is asked");
-    let problems = place.run(&["problems", "--job", &job]);
+    let problems = place.fleet.run(["problems", "--job", &job]).exits(3);
     for named in [
         "of this process's own",
         "--allow-credentials 'env:SRC_OTHER@127.0.0.1'",
@@ -145,5 +145,6 @@ fn a_worker_gives_nothing_unless_it_is_told_to() {
     let job = place.job("all");
     place.wait("the end", || place.statuses(&job).iter().all(|status| has_ended(status)));
     assert_eq!(attacker.requests(), []);
-    assert!(place.run(&["problems", "--job", &job]).contains("--allow-credentials 'env:SRC_GOOD@127.0.0.1'"));
+    let problems = place.fleet.run(["problems", "--job", &job]).exits(3);
+    assert!(problems.contains("--allow-credentials 'env:SRC_GOOD@127.0.0.1'"), "{problems}");
 }
