@@ -18,7 +18,7 @@ pub fn reference(flag: Option<&str>) -> Option<String> {
 pub async fn resolve(credentials: &CredentialManager, reference: &str) -> Result<FingerprintKey> {
     let about = || "the fingerprint key (--fingerprint-key)".to_owned();
     let reference: CredentialReference = reference.parse().with_context(about)?;
-    let secret = credentials.resolve(&reference).await.with_context(about)?;
+    let secret = credentials.resolve_own(&reference).await.with_context(about)?;
     let Some(key) = decode(&secret) else {
         bail!(
             "the fingerprint key {reference} has {} bytes: write 32 bytes as they are, 64 hexadecimal digits, or \

@@ -20,7 +20,8 @@ pub fn folder(chosen: Option<&Path>) -> Result<PathBuf> {
         .with_context(|| format!("cannot resolve the state folder {}", folder.display()))
 }
 
-fn default_folder() -> Result<PathBuf> {
+/// Where the state is when nobody names a folder.
+pub fn default_folder() -> Result<PathBuf> {
     if let Some(folder) =
         std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|folder| folder.is_absolute())
     {

@@ -55,7 +55,7 @@ fn a_test_names_what_is_missing_step_by_step() {
     let (book, host, vault) = (Book::embedded(), closed(), vault());
     add(&book, &host, "vault:app#token");
     let test = |environment: &[(&str, &str)], args: &[&str]| {
-        let all = [&["datasource", "test", "shop"], args].concat();
+        let all = [&["datasource", "test", "shop", "--allow-credentials", "vault:app"], args].concat();
         let ran = run(book.command(all).envs(environment.iter().copied())).exits(3);
         assert!(!ran.text().contains(SECRET) && !ran.err.contains(SECRET), "{}", ran.err);
         ran
@@ -89,15 +89,15 @@ fn a_program_runs_only_where_it_is_allowed() {
     let (book, host) = (Book::embedded(), closed());
     add(&book, &host, &format!("command:/bin/echo {SECRET}-from-a-program"));
     let test = |args: &[&str]| book.run(&[&["datasource", "test", "shop"], args].concat());
-    for args in [&[][..], &["--allow-command-credentials", "/bin/cat"]] {
+    for args in [&[][..], &["--allow-credentials", "command:/bin/cat"]] {
         let (seen, told) = steps(&test(args).exits(3));
         assert_eq!(seen[0], "credential failed");
-        assert!(told.contains("--allow-command-credentials"), "{told}");
+        assert!(told.contains("--allow-credentials"), "{told}");
     }
     assert_eq!(host.requests(), []);
-    assert_eq!(steps(&test(&["--allow-command-credentials", "/bin/echo"]).exits(3)).0[1], "reach failed");
+    assert_eq!(steps(&test(&["--allow-credentials", "command:/bin/echo"]).exits(3)).0[1], "reach failed");
     assert!(!host.requests().is_empty());
-    test(&["--allow-command-credentials", "echo"]).fails_saying(&["absolute path"]);
+    test(&["--allow-credentials", "command:echo"]).fails_saying(&["absolute path"]);
 }
 
 #[test]

@@ -33,7 +33,9 @@ impl ConnectorError {
     pub fn reason(&self) -> Reason {
         match self {
             ConnectorError::Container { reason, .. } => *reason,
-            ConnectorError::Denied { .. } => Reason::PermissionDenied,
+            ConnectorError::Denied { .. } | ConnectorError::Credential(CredentialError::Forbidden { .. }) => {
+                Reason::PermissionDenied
+            }
             ConnectorError::Wait { .. }
             | ConnectorError::Configuration { .. }
             | ConnectorError::UnknownKind(..)

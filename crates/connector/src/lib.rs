@@ -12,6 +12,7 @@ pub mod credentials;
 mod error;
 mod factory;
 pub mod fields;
+mod host;
 pub mod http;
 mod registry;
 mod regular_file;
@@ -26,7 +27,9 @@ use domesday_content::ObjectError;
 use domesday_model::{ListedObject, ObjectKey, Origin, ResumePolicy, TargetDraft, UnitRecord};
 use domesday_scheduler::{Opened, PathKind};
 
-use credentials::{Credential, CredentialError, CredentialManager, CredentialReference, Method};
+use credentials::{
+    Credential, CredentialError, CredentialManager, CredentialPolicy, CredentialReference, Method, Secret,
+};
 
 pub use configuration::parse_configuration;
 pub use error::ConnectorError;
@@ -34,6 +37,7 @@ pub use factory::{
     Configured, ConnectorFactory, Coverage, Description, Exclude, HistoryFlags, NamedBy, Recognition,
     TargetError, TargetFlags, WebFlags, path_root,
 };
+pub use host::{Host, HostPattern};
 pub use registry::Registry;
 pub use regular_file::RegularFile;
 pub use trial::{Step, Trial};
@@ -134,14 +138,47 @@ impl Surroundings {
         Ok(Surroundings { credential, ..self.clone() })
     }
 
-    /// The data source's credential, fetched now and read as `method` has it. [`Method::Unauthenticated`] asks
-    /// for nothing; any other without a reference is an error that says so.
-    pub async fn credential(&self, method: Method) -> Result<Credential, ConnectorError> {
+    /// The same with a reference that the user of this process typed, and that is therefore allowed.
+    pub fn with_typed(&self, reference: CredentialReference) -> Surroundings {
+        let policy = CredentialPolicy::default().typed(reference.clone());
+        let credentials = Arc::new(CredentialManager::default().under(policy));
+        Surroundings { credentials, credential: Some(reference), ..self.clone() }
+    }
+
+    /// The data source's credential for this server, fetched now and read as `method` has it.
+    /// [`Method::Unauthenticated`] asks for nothing; any other without a reference is an error that says so. What is
+    /// had this way is sent to this server and to no other, wherever the server redirects.
+    pub async fn credential(&self, method: Method, host: &Host) -> Result<Credential, ConnectorError> {
         if method == Method::Unauthenticated {
             return Ok(Credential::Unauthenticated);
         }
         let reference = self.credential.as_ref().ok_or(CredentialError::Missing(method))?;
-        let secret = self.credentials.resolve(reference).await?;
+        let secret = self.credentials.resolve(reference, host).await?;
         Ok(method.read(reference, &secret)?)
+    }
+
+    /// The data source's secret for this server, if it has one, as it was written down.
+    pub async fn secret(&self, host: &Host) -> Result<Option<Secret>, ConnectorError> {
+        let Some(reference) = &self.credential else { return Ok(None) };
+        Ok(Some(self.credentials.resolve(reference, host).await?))
+    }
+
+    /// Whether a secret that was had before may go to this server, too.
+    pub fn check_host(&self, host: &Host) -> Result<(), ConnectorError> {
+        match &self.credential {
+            Some(reference) => Ok(self.credentials.policy().check(reference, Some(host))?),
+            None => Ok(()),
+        }
+    }
+
+    /// The same credential, to see that it has what the method needs. It is sent nowhere.
+    async fn look_at_credential(&self, method: Method) -> Result<(), ConnectorError> {
+        if method == Method::Unauthenticated {
+            return Ok(());
+        }
+        let reference = self.credential.as_ref().ok_or(CredentialError::Missing(method))?;
+        let secret = self.credentials.look_at(reference).await?;
+        method.read(reference, &secret)?;
+        Ok(())
     }
 }

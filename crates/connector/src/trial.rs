@@ -114,11 +114,11 @@ async fn credential(surroundings: &Surroundings, method: Option<Method>) -> Resu
     match (method, reference) {
         (None | Some(Method::Unauthenticated), None) => Ok("none is asked for".to_owned()),
         (None, Some(reference)) => {
-            surroundings.credentials.resolve(reference).await?;
+            surroundings.credentials.look_at(reference).await?;
             Ok(format!("{reference} is there"))
         }
         (Some(method), _) => {
-            surroundings.credential(method).await?;
+            surroundings.look_at_credential(method).await?;
             let from = reference.map(|reference| format!(", from {reference}")).unwrap_or_default();
             Ok(format!("authentication is {}{from}", method.as_str()))
         }

@@ -4,6 +4,10 @@
 //! This crate must not know what is said over the connection.
 
 mod client;
+mod host;
 pub mod postgres;
+mod problem;
 
 pub use client::{Client, Identity, TlsError, Verify, authorities};
+pub use host::{is_socket, is_this_machine};
+pub use problem::Problem;

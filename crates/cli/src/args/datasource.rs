@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use domesday_connector::credentials::{CommandOutput, CredentialError, CredentialManager};
 
-use super::StateArgs;
 use super::values::{Setting, parse_label, parse_setting, reference_help};
+use super::{AllowArgs, StateArgs};
 
 #[derive(Args)]
 pub struct DatasourceArgs {
@@ -41,11 +40,12 @@ pub enum DatasourceCommand {
     Edit(DatasourceEdit),
     /// Try to read a data source from here: its credential, its first entries, an object
     #[command(after_help = "Example:\n  domesday datasource test shares\n\n\
-        Exit code 3 when it cannot be read. A worker reads the source from its own host: it must reach it, too.")]
+        Exit code 3 when it cannot be read. A worker reads the source from its own host: it must reach it, too, and\n\
+        it needs the same --allow-credentials.")]
     Test {
         name: String,
         #[command(flatten)]
-        commands: CommandCredentialArgs,
+        allow: AllowArgs,
         /// JSON instead of text [default when piped]
         #[arg(long)]
         json: bool,
@@ -132,22 +132,6 @@ pub struct DatasourceEdit {
     pub json: bool,
     #[command(flatten)]
     pub state: StateArgs,
-}
-
-/// Which programs credentials of data sources may run here.
-#[derive(Args, Default)]
-pub struct CommandCredentialArgs {
-    /// Let credentials run commands that begin like this: a program's absolute path, and perhaps some of its
-    /// arguments (may be repeated)
-    #[arg(long = "allow-command-credentials", value_name = "COMMAND")]
-    allowed: Vec<String>,
-}
-
-impl CommandCredentialArgs {
-    /// Every provider of credentials, with these commands allowed.
-    pub fn manager(&self) -> Result<CredentialManager, CredentialError> {
-        Ok(CredentialManager::default().with(CommandOutput::allowing(&self.allowed)?))
-    }
 }
 
 /// A data source as flags. What is absent stays as it is, or has its default.

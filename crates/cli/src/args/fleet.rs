@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::values::{parse_duration, parse_label, reference_help};
-use super::{CommandCredentialArgs, StateArgs};
+use super::{AllowArgs, StateArgs};
 
 /// The shortest lease: a renewal must have time to reach the book.
 const LEASE_MIN: Duration = Duration::from_secs(1);
@@ -38,7 +38,9 @@ pub struct OrchestratorArgs {
 
 #[derive(Args)]
 #[command(after_help = "Example:\n  \
-    domesday worker --node-group eu --slots 8 --label host=nas1 --fingerprint-key file:/etc/domesday/key")]
+    domesday worker --node-group eu --slots 8 --label host=nas1 \\\n      \
+    --fingerprint-key file:/etc/domesday/key \\\n      \
+    --allow-credentials 'env:SRC_GIT_*@git.example,*.corp.example'")]
 pub struct WorkerArgs {
     #[command(flatten)]
     pub process: ProcessArgs,
@@ -56,7 +58,7 @@ pub struct WorkerArgs {
     )]
     pub fingerprint_key: String,
     #[command(flatten)]
-    pub commands: CommandCredentialArgs,
+    pub allow: AllowArgs,
 }
 
 fn parse_lease(text: &str) -> Result<Duration, String> {

@@ -1,6 +1,7 @@
 //! The command line's arguments: what every command shares, and those of scans and reports. The commands of
 //! a fleet have a file each.
 
+mod allow;
 mod baseline;
 mod catalog;
 mod datasource;
@@ -27,11 +28,10 @@ use tracing::level_filters::LevelFilter;
 use crate::logs::LogFormat;
 use crate::output::{ClassFilter, Format, RuleInfo};
 
+pub use allow::AllowArgs;
 pub use baseline::{BaselineArgs, BaselineCommand, BaselineCreate};
 pub use catalog::CatalogArgs;
-pub use datasource::{
-    CommandCredentialArgs, DatasourceAdd, DatasourceArgs, DatasourceCommand, DatasourceEdit, DatasourceFields,
-};
+pub use datasource::{DatasourceAdd, DatasourceArgs, DatasourceCommand, DatasourceEdit, DatasourceFields};
 pub use git::GitArgs;
 pub use job::{Appended, JobArgs, JobCommand, JobsArgs, StartArgs};
 pub use operate::{DbArgs, DbCommand, PruneArgs, StatusArgs};

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
+use domesday_connector::credentials::CredentialManager;
 use domesday_connector::{Step, Surroundings};
 use domesday_model::DatasourceSpec;
 use domesday_store::{ManagedDatasource, Put, ReportStore};
@@ -14,9 +15,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{list_format, runtime, stdout_style};
-use crate::args::{
-    CommandCredentialArgs, DatasourceAdd, DatasourceArgs, DatasourceCommand, DatasourceEdit, StateArgs,
-};
+use crate::args::{AllowArgs, DatasourceAdd, DatasourceArgs, DatasourceCommand, DatasourceEdit, StateArgs};
 use crate::book;
 use crate::definition::datasource as definition;
 use crate::document::{self, Change};
@@ -29,9 +28,7 @@ pub fn run(args: &DatasourceArgs) -> Result<Exit> {
             DatasourceCommand::List { json, state } => list(*json, state).await,
             DatasourceCommand::Show { name, json, state } => show(name, *json, state).await,
             DatasourceCommand::Edit(args) => edit(args).await,
-            DatasourceCommand::Test { name, commands, json, state } => {
-                test(name, commands, *json, state).await
-            }
+            DatasourceCommand::Test { name, allow, json, state } => test(name, allow, *json, state).await,
             DatasourceCommand::Kinds { kind, json } => kinds::run(kind.as_deref(), *json),
             DatasourceCommand::Remove { name, state } => remove(name, state).await,
         }
@@ -229,14 +226,13 @@ struct StepJson<'a> {
     detail: &'a str,
 }
 
-async fn test(name: &str, commands: &CommandCredentialArgs, json: bool, state: &StateArgs) -> Result<Exit> {
+async fn test(name: &str, allow: &AllowArgs, json: bool, state: &StateArgs) -> Result<Exit> {
     let store = book::read(state).await?;
     let spec = find(store.as_ref(), name).await?.spec;
-    let surroundings = Surroundings {
-        own_state: Some(state::folder(state.state.as_deref())?),
-        credentials: Arc::new(commands.manager().context("--allow-command-credentials")?),
-        credential: None,
-    };
+    let folder = state::folder(state.state.as_deref())?;
+    let policy = allow.policy().context("--allow-credentials")?.keeping_path(folder.clone());
+    let credentials = Arc::new(CredentialManager::default().under(policy));
+    let surroundings = Surroundings { own_state: Some(folder), credentials, credential: None };
     let trial =
         definition::try_out(&spec, &surroundings).await.with_context(|| format!("datasource {name}"))?;
     let steps = Step::ALL.iter().enumerate().map(|(index, step)| {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use domesday_connector::credentials::{CommandOutput, CredentialManager, RunSecrets};
-use domesday_connector::{Connector, Registry, Surroundings};
+use domesday_connector::credentials::{CredentialManager, CredentialPolicy, RunSecrets};
+use domesday_connector::{Connector, HostPattern, Registry, Surroundings};
 use domesday_control::{Local, LocalConfig, Progress, RuleCache, StopSignal, WorkerParts, run_local};
 use domesday_engine::{RuleSet, Scanner};
 use domesday_model::{
@@ -72,7 +72,7 @@ pub fn run(args: &ScanArgs) -> Result<Exit> {
     let ((rules, scanner), (store, own_key)) = (ready?, opened?);
     let store = Arc::new(store);
     let runtime = runtime()?;
-    let credentials = Arc::new(credentials(args, secrets)?);
+    let credentials = Arc::new(credentials(args, secrets, key_reference.as_deref(), &folder)?);
     let key = match key_reference {
         Some(reference) => runtime.block_on(fingerprint::resolve(&credentials, &reference))?,
         None => own_key.expect("the book comes with a key where none is named"),
@@ -166,12 +166,23 @@ fn scanner(rules: &Arc<RuleSet>, options: &ScanOptions, targets: &[Target]) -> A
     scanner
 }
 
-/// Every provider of credentials, with what was typed: its secrets, and the commands to run for them.
-fn credentials(args: &ScanArgs, secrets: RunSecrets) -> Result<CredentialManager> {
-    let typed = [&args.credential, &args.fingerprint_key].into_iter().flatten();
-    let commands = typed.filter_map(|reference| reference.strip_prefix("command:"));
-    let commands = CommandOutput::allowing(commands).context("--credential and --fingerprint-key")?;
-    Ok(CredentialManager::default().with(secrets).with(commands))
+/// Every provider of credentials, with the secrets that were typed. Targets are given these, and what `--credential`
+/// names; the endpoints of stores were typed as well.
+fn credentials(
+    args: &ScanArgs,
+    secrets: RunSecrets,
+    key: Option<&str>,
+    folder: &Path,
+) -> Result<CredentialManager> {
+    let mut policy =
+        CredentialPolicy::default().keeping_path(folder.to_owned()).with_endpoints(HostPattern::parse("*"));
+    if let Some(reference) = &args.credential {
+        policy = policy.typed(reference.parse().context("--credential")?);
+    }
+    if let Some(reference) = key {
+        policy = policy.keeping(reference.parse().context("--fingerprint-key")?);
+    }
+    Ok(CredentialManager::default().with(secrets).under(policy))
 }
 
 struct Scan<'a> {

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use domesday_connector::Surroundings;
+use domesday_connector::credentials::{CredentialManager, CredentialPolicy};
 use domesday_control::{RuleCache, WindowLimits, Worker, WorkerConfig, WorkerParts};
 use domesday_scheduler::{CoreConfig, ScanCore};
 use domesday_store::{AdminStore, WorkerStore};
 
 use super::fleet::{self, Beginning};
 use crate::args::fleet::WorkerArgs;
-use crate::{Exit, connectors, fingerprint};
+use crate::{Exit, connectors, fingerprint, state};
 
 /// Threads of the runtime: results are written while others are claimed.
 const RUNTIME_THREADS: usize = 2;
@@ -37,8 +38,11 @@ pub fn run(args: &WorkerArgs) -> Result<Exit> {
 }
 
 async fn serve(args: &WorkerArgs) -> Result<Exit> {
-    let surroundings =
-        Surroundings { credentials: Arc::new(args.commands.manager()?), ..Surroundings::default() };
+    let policy = args.allow.policy().context("--allow-credentials")?;
+    let policy = policy.keeping(args.fingerprint_key.parse().context("--fingerprint-key")?);
+    let policy = state::default_folder().into_iter().fold(policy, CredentialPolicy::keeping_path);
+    let credentials = Arc::new(CredentialManager::default().under(policy));
+    let surroundings = Surroundings { credentials, ..Surroundings::default() };
     let key = fingerprint::resolve(&surroundings.credentials, &args.fingerprint_key).await?;
     let core = args.slots.map_or_else(CoreConfig::default, |slots| CoreConfig::for_threads(slots.into()));
     let slots = core.threads;

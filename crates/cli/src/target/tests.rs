@@ -145,7 +145,7 @@ async fn a_password_stays_in_this_process() {
         let kept = format!("{:?} {}", target, serde_json::to_string(&target.spec).unwrap());
         assert!(!kept.contains("hunter2") && !kept.contains("alice"), "{kept}");
         let manager = CredentialManager::default().with(found.secrets);
-        let resolved = manager.resolve(&reference.parse().unwrap()).await.unwrap();
+        let resolved = manager.resolve_own(&reference.parse().unwrap()).await.unwrap();
         assert_eq!(resolved, Secret::new(secret.into()));
     }
 }

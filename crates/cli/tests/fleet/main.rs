@@ -7,6 +7,7 @@
 mod common;
 
 mod commands;
+mod credentials;
 mod place;
 mod secrets;
 mod sharing;

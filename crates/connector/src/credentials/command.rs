@@ -1,10 +1,9 @@
 //! Provider `command`: what a program prints, such as a password manager's. One line break at its end is not
 //! part of the secret.
 //!
-//! A reference is in a data source's definition, and whoever may write definitions must not thereby choose what
-//! runs on a worker: only commands that begin as one does that was allowed where the process was started are
-//! run, and none by default. No shell takes part: the reference is split into words here. What the program says
-//! on its standard error goes nowhere, for it may have the secret in it.
+//! Which commands a data source may have run is for the policy ([`super::CredentialPolicy`]). No shell takes part: the
+//! reference is split into words here. What the program says on its standard error goes nowhere, for it may have the
+//! secret in it.
 
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
@@ -24,26 +23,12 @@ const EXIT_FOR_NOW: i32 = 75;
 
 /// Runs programs for secrets.
 pub struct CommandOutput {
-    allowed: Vec<Vec<String>>,
     time_max: Duration,
 }
 
 impl Default for CommandOutput {
-    /// Runs nothing.
     fn default() -> Self {
-        CommandOutput { allowed: Vec::new(), time_max: COMMAND_TIME_MAX }
-    }
-}
-
-impl CommandOutput {
-    /// Runs commands whose first words are those of one of these, and no others. Each is a program, by its
-    /// absolute path, with none or some of its arguments.
-    pub fn allowing<T: AsRef<str>>(
-        commands: impl IntoIterator<Item = T>,
-    ) -> Result<CommandOutput, CredentialError> {
-        let words = |command: T| words(command.as_ref()).map_err(CredentialError::BadCommand);
-        let allowed = commands.into_iter().map(words).collect::<Result<_, _>>()?;
-        Ok(CommandOutput { allowed, ..CommandOutput::default() })
+        CommandOutput { time_max: COMMAND_TIME_MAX }
     }
 }
 
@@ -55,12 +40,6 @@ impl CredentialProvider for CommandOutput {
 
     async fn fetch(&self, reference: &CredentialReference) -> Result<Secret, CredentialError> {
         let words = words(reference.name()).map_err(|problem| reference.unavailable(problem))?;
-        if !self.allowed.iter().any(|allowed| words.starts_with(allowed)) {
-            return Err(reference.unavailable(
-                "this process may not run it: allow the program where the process is started, with \
-                 --allow-command-credentials",
-            ));
-        }
         let (secret, status) = match tokio::time::timeout(self.time_max, run(&words)).await {
             Ok(ended) => {
                 ended.map_err(|error| reference.unavailable(format!("cannot run the program: {error}")))?
@@ -129,7 +108,7 @@ impl Drop for Group {
 }
 
 /// A command's words: separated by spaces, or quoted, in which a quote ends with another of its kind.
-fn words(command: &str) -> Result<Vec<String>, &'static str> {
+pub(super) fn words(command: &str) -> Result<Vec<String>, &'static str> {
     let mut words = Vec::new();
     let mut rest = command.trim_start();
     while !rest.is_empty() {
@@ -175,8 +154,7 @@ mod tests {
 
     async fn fetch(lines: &str, arguments: &str) -> Result<Secret, CredentialError> {
         let (_folder, command) = program(lines);
-        let provider = CommandOutput::allowing([&command])?;
-        provider.fetch(&format!("command:{command} {arguments}").parse()?).await
+        CommandOutput::default().fetch(&format!("command:{command} {arguments}").parse()?).await
     }
 
     #[tokio::test]
@@ -202,30 +180,6 @@ mod tests {
             assert!(words(wrong).is_err(), "{wrong}");
         }
         assert_eq!(words("  /bin/a  b ").unwrap(), ["/bin/a", "b"]);
-        assert!(CommandOutput::allowing(["pass"]).is_err());
-    }
-
-    #[tokio::test]
-    async fn only_what_is_allowed_runs() {
-        let (folder, command) = program("touch $(dirname $0)/ran; echo hunter2");
-        let show = format!("{command} show");
-        for (allowed, asked) in [
-            (None, command.clone()),
-            (Some("/bin/true".to_owned()), command.clone()),
-            (Some(show.clone()), format!("{command} delete")),
-            (Some(show.clone()), command.clone()),
-            (Some(command.clone()), format!("{command}2")),
-            (Some(command.clone()), format!("/bin/..{command}")),
-        ] {
-            let provider = CommandOutput::allowing(allowed).unwrap();
-            let error = provider.fetch(&format!("command:{asked}").parse().unwrap()).await.unwrap_err();
-            assert!(error.to_string().contains("--allow-command-credentials"), "{error}");
-            assert!(!error.is_retryable());
-        }
-        assert!(!folder.path().join("ran").exists());
-        let provider = CommandOutput::allowing([&show]).unwrap();
-        let shown = provider.fetch(&format!("command:{show} x").parse().unwrap()).await.unwrap();
-        assert_eq!(shown.expose(), b"hunter2");
     }
 
     #[tokio::test]
@@ -242,7 +196,7 @@ mod tests {
             assert!(!error.to_string().contains("hunter2"), "{error}");
             assert_eq!(error.is_retryable(), retryable, "{error}");
         }
-        let provider = CommandOutput::allowing(["/no/such/program"]).unwrap();
+        let provider = CommandOutput::default();
         let error = provider.fetch(&"command:/no/such/program".parse().unwrap()).await.unwrap_err();
         assert!(error.to_string().contains("cannot run the program"), "{error}");
     }
@@ -251,10 +205,7 @@ mod tests {
     async fn a_program_that_does_not_end_is_killed_with_what_it_started() {
         let (folder, command) =
             program("mkfifo $(dirname $0)/alive; cat $(dirname $0)/alive & echo hunter2; wait");
-        let provider = CommandOutput {
-            time_max: Duration::from_secs(1),
-            ..CommandOutput::allowing([&command]).unwrap()
-        };
+        let provider = CommandOutput { time_max: Duration::from_secs(1) };
         let error = provider.fetch(&format!("command:{command}").parse().unwrap()).await.unwrap_err();
         assert!(error.is_retryable() && error.to_string().contains("did not end"), "{error}");
         let fifo = folder.path().join("alive");

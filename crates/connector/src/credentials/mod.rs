@@ -1,7 +1,8 @@
 //! Credentials: referenced by name, fetched at run time, never stored.
 //!
 //! A data source's configuration says `env:PROD_TOKEN` or `file:/run/secrets/token`; whoever needs the
-//! value asks the [`CredentialManager`] each time, so that a rotated secret is picked up on the next use.
+//! value asks the [`CredentialManager`] each time, so that a rotated secret is picked up on the next use. For a data
+//! source it says which server the secret is for, and the [`CredentialPolicy`] decides.
 //! Values live in [`Secret`], which shows nothing and is wiped when it goes. This module must not cache
 //! values (a session with a provider lasts as long as that provider says), and no error of it quotes one.
 
@@ -9,6 +10,7 @@ mod command;
 mod environment;
 mod file;
 mod method;
+mod policy;
 mod runtime;
 mod vault;
 
@@ -20,10 +22,13 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
+use crate::host::Host;
+
 pub use command::CommandOutput;
 pub use environment::Environment;
 pub use file::SecretFile;
 pub use method::{AzureCredential, Credential, Method};
+pub use policy::CredentialPolicy;
 use runtime::RUN_SCHEME;
 pub use runtime::RunSecrets;
 pub use vault::{Vault, VaultLogin, VaultSettings};
@@ -166,8 +171,10 @@ impl TryFrom<String> for CredentialReference {
 pub enum CredentialError {
     #[error("this is not a credential reference: write {}, never the secret itself", reference_forms())]
     BadReference,
-    #[error("this is not a command: {0}")]
-    BadCommand(&'static str),
+    #[error("`{given}` allows nothing: {why}")]
+    BadGrant { given: String, why: &'static str },
+    #[error("credential {reference}: {detail}")]
+    Forbidden { reference: String, detail: String },
     #[error("authentication `{}` needs a credential: give the data source a reference to one", .0.as_str())]
     Missing(Method),
     #[error("no provider for credentials of scheme `{scheme}`; known: {known}")]
@@ -196,15 +203,16 @@ pub trait CredentialProvider: Send + Sync {
     async fn fetch(&self, reference: &CredentialReference) -> Result<Secret, CredentialError>;
 }
 
-/// Resolves references through the provider of their scheme.
+/// Resolves references through the provider of their scheme, as far as its policy allows.
 pub struct CredentialManager {
     providers: BTreeMap<&'static str, Box<dyn CredentialProvider>>,
+    policy: CredentialPolicy,
 }
 
 impl Default for CredentialManager {
-    /// Every provider there is; no command is allowed, and no secret is held.
+    /// Every provider there is; no data source is given anything, and no secret is held.
     fn default() -> Self {
-        CredentialManager { providers: BTreeMap::new() }
+        CredentialManager { providers: BTreeMap::new(), policy: CredentialPolicy::default() }
             .with(Environment)
             .with(SecretFile)
             .with(Vault::default())
@@ -227,7 +235,34 @@ impl CredentialManager {
         self
     }
 
-    pub async fn resolve(&self, reference: &CredentialReference) -> Result<Secret, CredentialError> {
+    /// Lets this policy decide what data sources are given.
+    #[must_use]
+    pub fn under(self, policy: CredentialPolicy) -> CredentialManager {
+        CredentialManager { policy, ..self }
+    }
+
+    pub fn policy(&self) -> &CredentialPolicy {
+        &self.policy
+    }
+
+    /// A data source's secret, to be sent to this server and no other.
+    pub async fn resolve(
+        &self,
+        reference: &CredentialReference,
+        host: &Host,
+    ) -> Result<Secret, CredentialError> {
+        self.policy.check(reference, Some(host))?;
+        self.resolve_own(reference).await
+    }
+
+    /// A data source's secret, to be looked at here and sent nowhere.
+    pub async fn look_at(&self, reference: &CredentialReference) -> Result<Secret, CredentialError> {
+        self.policy.check(reference, None)?;
+        self.resolve_own(reference).await
+    }
+
+    /// A secret that this process itself needs, by a reference that whoever started it gave.
+    pub async fn resolve_own(&self, reference: &CredentialReference) -> Result<Secret, CredentialError> {
         match self.providers.get(reference.scheme()) {
             Some(provider) => provider.fetch(reference).await,
             None => Err(CredentialError::UnknownScheme {
@@ -282,7 +317,7 @@ mod tests {
         known.push(RUN_SCHEME);
         known.sort_unstable();
         assert!(manager.providers.keys().eq(&known));
-        let error = manager.resolve(&"ftp:x".parse().unwrap()).await.unwrap_err();
+        let error = manager.resolve_own(&"ftp:x".parse().unwrap()).await.unwrap_err();
         assert_eq!(
             error.to_string(),
             format!("no provider for credentials of scheme `ftp`; known: {}", known.join(", "))
@@ -300,7 +335,7 @@ mod tests {
         for secret in ["first", "second"] {
             fs::write(&path, secret).unwrap();
             fs::set_permissions(&path, private.clone()).unwrap();
-            assert_eq!(manager.resolve(&reference).await.unwrap().expose(), secret.as_bytes());
+            assert_eq!(manager.resolve_own(&reference).await.unwrap().expose(), secret.as_bytes());
         }
     }
 }

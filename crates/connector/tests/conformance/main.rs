@@ -87,12 +87,15 @@ fn broken_with(cases: &[Case], fault: Fault) -> Vec<&'static str> {
 #[tokio::test]
 async fn a_trial_ends_at_what_is_wrong() {
     let source = InMemory::new(ResumePolicy::ExcludeStaged, Fault::None);
-    let given = |reference| Surroundings::default().for_source(Some(reference)).unwrap();
+    let given = |reference: &str| Surroundings::default().with_typed(reference.parse().unwrap());
+    let not_allowed = Surroundings::default().for_source(Some("env:PATH")).unwrap();
     let refused = source.with_bad_credential().await.unwrap().connector;
     for (connector, surroundings, method, passed, problem) in [
-        (source.connector().await, given("env:DOMESDAY_NO_SUCH"), None, 0, "the variable is not set"),
+        (source.connector().await, given("env:NO_SUCH_VARIABLE"), None, 0, "the variable is not set"),
         (source.connector().await, given("env:PATH"), Some(Method::S3), 0, "`access_key_id`"),
         (source.connector().await, Surroundings::default(), Some(Method::Basic), 0, "needs a credential"),
+        (source.connector().await, given("env:PGPASSWORD"), None, 0, "of this process's own"),
+        (source.connector().await, not_allowed, None, 0, "--allow-credentials 'env:PATH'"),
         (refused, given("env:PATH"), Some(Method::Bearer), 1, "the token is not valid"),
     ] {
         let trial = Trial::of(connector, &surroundings, method).await;

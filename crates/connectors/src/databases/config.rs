@@ -3,7 +3,8 @@
 
 use domesday_connector::credentials::Method;
 use domesday_connector::fields::FieldType;
-use domesday_connector::{ConnectorError, parse_configuration};
+use domesday_connector::{ConnectorError, Host, parse_configuration};
+use domesday_tls::{is_socket, is_this_machine};
 use serde::{Deserialize, Serialize};
 
 use super::patterns::Patterns;
@@ -72,8 +73,10 @@ domesday_connector::configuration! {
         /// Bytes to read in a second, at most, per worker.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub bytes_per_second: Option<u64>,
-        /// Whether the connection is encrypted, and how much of the server's certificate is checked.
-        pub tls: TlsMode,
+        /// Whether the connection is encrypted, and how much of the server's certificate is checked. Without it
+        /// `verify-full`; towards this machine itself `prefer`, unless there is a `ca_file`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub tls: Option<TlsMode>,
         /// The authorities that may have signed the server's certificate, in PEM. Without it the system's.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub ca_file: Option<String>,
@@ -98,13 +101,12 @@ pub enum Mode {
 }
 
 /// What is asked of the connection.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TlsMode {
-    /// In the clear.
+    /// In clear text, the password too if the server asks for it.
     Disable,
-    /// Encrypted if the server can; its certificate is not looked at.
-    #[default]
+    /// Encrypted if the server can; its certificate is not looked at. A password is not sent in clear text.
     Prefer,
     /// Encrypted; the certificate is not looked at.
     Require,
@@ -146,7 +148,7 @@ impl Default for DatabaseConfig {
             lock_timeout_seconds: LOCK_TIMEOUT_SECONDS,
             rows_per_second: None,
             bytes_per_second: None,
-            tls: TlsMode::Prefer,
+            tls: None,
             ca_file: None,
             cert_file: None,
             key_file: None,
@@ -163,6 +165,29 @@ impl DatabaseConfig {
             detail: format!("field `{field}`: {problem}"),
         })?;
         Ok(config)
+    }
+
+    /// The server, as credentials are bound to it.
+    pub fn server(&self, usual_port: u16) -> Host {
+        match is_socket(&self.host) {
+            true => Host::new("localhost", None),
+            false => Host::new(&self.host, Some(self.port.unwrap_or(usual_port))),
+        }
+    }
+
+    /// What is asked of a connection to the server.
+    pub fn tls(&self) -> TlsMode {
+        self.tls_towards(&self.host)
+    }
+
+    /// What is asked of a connection to this host, to which the server may have sent us on.
+    pub fn tls_towards(&self, host: &str) -> TlsMode {
+        match (self.tls, &self.ca_file) {
+            (Some(mode), _) => mode,
+            (None, None) if is_this_machine(host) => TlsMode::Prefer,
+            // Whoever names an authority wants it asked.
+            (None, _) => TlsMode::VerifyFull,
+        }
     }
 
     /// The field that is wrong, and why.
@@ -243,6 +268,32 @@ mod tests {
         let said = serde_json::to_value(&config).unwrap();
         assert_eq!(DatabaseConfig::parse("postgres", &said).unwrap(), config);
         let tls = DatabaseConfig::parse("postgres", &json!({ "tls": "verify-full" })).unwrap().tls;
-        assert_eq!(tls, TlsMode::VerifyFull);
+        assert_eq!(tls, Some(TlsMode::VerifyFull));
+    }
+
+    #[test]
+    fn a_connection_over_a_network_is_encrypted_and_verified_unless_something_else_is_said() {
+        use TlsMode::{Disable, Prefer, Require, VerifyFull};
+        for (host, said, mode) in [
+            ("db.example", json!({}), VerifyFull),
+            ("10.0.0.1", json!({}), VerifyFull),
+            ("2001:db8::1", json!({}), VerifyFull),
+            ("localhost", json!({}), Prefer),
+            ("127.0.0.1", json!({}), Prefer),
+            ("/run/postgresql", json!({}), Prefer),
+            ("localhost", json!({ "ca_file": "/etc/ca.pem" }), VerifyFull),
+            ("db.example", json!({ "tls": "require" }), Require),
+            ("db.example", json!({ "tls": "prefer" }), Prefer),
+            ("db.example", json!({ "tls": "disable" }), Disable),
+        ] {
+            let mut fields = said.clone();
+            fields["host"] = json!(host);
+            for kind in ["postgres", "mysql", "sqlserver"] {
+                assert_eq!(DatabaseConfig::parse(kind, &fields).unwrap().tls(), mode, "{host} {said}");
+            }
+        }
+        // A server of this machine that sends us on does not take the exception with it.
+        let config = DatabaseConfig::parse("sqlserver", &json!({ "host": "localhost" })).unwrap();
+        assert_eq!(config.tls_towards("db.example"), VerifyFull);
     }
 }

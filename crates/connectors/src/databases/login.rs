@@ -1,7 +1,7 @@
 //! Who connects: the configuration's user, and what the data source's credential says, fetched each time.
 
 use domesday_connector::credentials::{Credential, Method, Secret};
-use domesday_connector::{ConnectorError, Surroundings};
+use domesday_connector::{ConnectorError, Host, Surroundings};
 use serde_json::Value;
 
 use super::config::DatabaseConfig;
@@ -14,28 +14,29 @@ pub(crate) struct Login {
 }
 
 impl Login {
-    /// With a configured user the credential is the password alone, `user:password`, or a JSON object; without
-    /// one it has to name the user.
+    /// The login for this server. With a configured user the credential is the password alone, `user:password`, or a
+    /// JSON object; without one it has to name the user.
     pub async fn fetch(
         config: &DatabaseConfig,
         surroundings: &Surroundings,
+        host: &Host,
     ) -> Result<Login, ConnectorError> {
         let user = config.user.clone();
-        let reference = match (&surroundings.credential, config.authentication) {
+        match (&surroundings.credential, config.authentication) {
             (_, Some(Method::Unauthenticated)) | (None, None) => return Ok(Login { user, password: None }),
-            (reference, _) => reference,
-        };
-        let (Some(user), Some(reference)) = (user, reference) else {
-            return match surroundings.credential(Method::Database).await? {
+            _ => {}
+        }
+        let (Some(user), Some(_)) = (&user, &surroundings.credential) else {
+            return match surroundings.credential(Method::Database, host).await? {
                 Credential::Database { user, password } => {
                     Ok(Login { user: Some(user), password: Some(password) })
                 }
                 _ => Ok(Login::default()),
             };
         };
-        let secret = surroundings.credentials.resolve(reference).await?;
-        let password = password_of(&user, &secret);
-        Ok(Login { user: Some(user), password: Some(password) })
+        let secret = surroundings.secret(host).await?;
+        let password = secret.map(|secret| password_of(user, &secret));
+        Ok(Login { user: Some(user.clone()), password })
     }
 }
 

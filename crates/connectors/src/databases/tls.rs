@@ -2,7 +2,7 @@
 
 use domesday_connector::ConnectorError;
 use domesday_model::Reason;
-use domesday_tls::{Client, Identity, TlsError, Verify};
+use domesday_tls::{Client, Identity, Problem, TlsError, Verify};
 use rustls::ClientConfig;
 use rustls::pki_types::CertificateDer;
 
@@ -10,15 +10,16 @@ use super::config::{DatabaseConfig, TlsMode};
 
 /// What a client of this configuration asks of a server. Reads the files it names.
 pub(super) fn client_config(config: &DatabaseConfig) -> Result<ClientConfig, ConnectorError> {
-    client_config_of(config, rustls::DEFAULT_VERSIONS)
+    client_config_of(config, config.tls(), rustls::DEFAULT_VERSIONS)
 }
 
-/// The same, of these versions of the protocol alone.
+/// The same in this mode, of these versions of the protocol alone.
 pub(super) fn client_config_of(
     config: &DatabaseConfig,
+    mode: TlsMode,
     versions: &[&'static rustls::SupportedProtocolVersion],
 ) -> Result<ClientConfig, ConnectorError> {
-    let verify = match config.tls {
+    let verify = match mode {
         TlsMode::Disable | TlsMode::Prefer | TlsMode::Require => Verify::Nothing,
         TlsMode::VerifyCa => Verify::Authority,
         TlsMode::VerifyFull => Verify::Full,
@@ -28,6 +29,11 @@ pub(super) fn client_config_of(
         _ => None,
     };
     Client { verify, authorities: config.ca_file.as_deref(), identity, versions }.config().map_err(refused)
+}
+
+/// A problem of the connection, and what to do about it.
+pub(super) fn explained(problem: Problem) -> String {
+    format!("{problem}: {}", problem.advice("`ca_file`", "`tls`"))
 }
 
 /// The authorities in a file, or those of the system; there is one at least.

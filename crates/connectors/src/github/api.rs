@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use domesday_connector::credentials::{Credential, Method};
 use domesday_connector::http::client_builder;
-use domesday_connector::{ConnectorError, Surroundings};
+use domesday_connector::{ConnectorError, Host, Surroundings};
 use domesday_model::{Backoff, Reason};
 use parking_lot::Mutex;
 use reqwest::header::{ACCEPT, AUTHORIZATION, ETAG, HeaderMap, HeaderValue, IF_NONE_MATCH, LINK, LOCATION};
@@ -175,13 +175,17 @@ impl Api {
         if let Some(etag) = etag {
             request = request.header(IF_NONE_MATCH, etag);
         }
-        let request = self.authorise(request).await?;
+        let request = self.authorise(request, address).await?;
         Ok(fetch(request).await)
     }
 
     /// The credential is fetched for every request, so that a new one holds from the next on.
-    async fn authorise(&self, request: RequestBuilder) -> Result<RequestBuilder, ConnectorError> {
-        let token = match self.surroundings.credential(self.method).await? {
+    async fn authorise(
+        &self,
+        request: RequestBuilder,
+        address: &Url,
+    ) -> Result<RequestBuilder, ConnectorError> {
+        let token = match self.surroundings.credential(self.method, &Host::of_url(address)).await? {
             Credential::Github { token } | Credential::Bearer { token } => token,
             Credential::Basic { user, password } => {
                 return Ok(request.basic_auth(user, Some(String::from_utf8_lossy(password.expose()))));

@@ -99,7 +99,8 @@ domesday_connector::configuration! {
         pub allow_http: bool,
         /// How to authenticate: the kind's own name (`s3`, `gcs`, `azure`) with the data source's credential, or
         /// `unauthenticated` for public buckets. Without it: the credential if there is one, else the cloud's default
-        /// chain: environment variables, the shared credentials file (`s3`), web identity, the machine's own identity.
+        /// chain: environment variables, the shared credentials file (`s3`), web identity, the machine's own identity. That
+        /// chain is for the cloud's own servers; an `endpoint` gets it only with `--allow-endpoint`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub authentication: Option<Method>,
         /// Patterns of what to scan, with the syntax of `.gitignore` lines; none means everything.
@@ -143,7 +144,7 @@ impl ObjectsConfig {
     pub fn parse(kind: Kind, value: &serde_json::Value) -> Result<ObjectsConfig, ConnectorError> {
         let mut config: ObjectsConfig = parse_configuration(kind.as_str(), value)?;
         if kind == Kind::S3 && config.endpoint.is_none() {
-            config.endpoint = variable("AWS_ENDPOINT_URL_S3").or_else(|| variable("AWS_ENDPOINT_URL"));
+            config.endpoint = endpoint_of_environment();
             config.allow_http |=
                 config.endpoint.is_some() && variable("AWS_ALLOW_HTTP").as_deref() == Some("true");
         }
@@ -185,6 +186,11 @@ impl ObjectsConfig {
         self.endpoint_url().map(|_| ()).map_err(|problem| ("endpoint", problem))
     }
 
+    /// Whether the endpoint is the one that whoever started this process named.
+    pub(super) fn is_endpoint_of_environment(&self) -> bool {
+        endpoint_of_environment().is_some_and(|endpoint| self.endpoint.as_ref() == Some(&endpoint))
+    }
+
     /// The endpoint, if there is one of its own.
     pub(super) fn endpoint_url(&self) -> Result<Option<Url>, String> {
         let Some(endpoint) = &self.endpoint else { return Ok(None) };
@@ -202,13 +208,18 @@ impl ObjectsConfig {
     }
 }
 
+/// The endpoint for `s3` that this process's environment names.
+fn endpoint_of_environment() -> Option<String> {
+    variable("AWS_ENDPOINT_URL_S3").or_else(|| variable("AWS_ENDPOINT_URL"))
+}
+
 /// A variable of this process's environment that says something.
 pub(super) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 /// Names of buckets, accounts and regions become parts of addresses.
-fn is_name(text: &str) -> Result<(), String> {
+pub(super) fn is_name(text: &str) -> Result<(), String> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '$');
     if text.is_empty() || !text.chars().all(allowed) || matches!(text, "." | "..") {
         return Err(format!("`{text}` is not a name: use letters, digits, `-`, `_` and `.`"));

@@ -1,6 +1,9 @@
 //! Who asks: credentials as the data source has them, or as the cloud's own chain finds them, and the signature
 //! they put on a request. Both come from `object_store`.
 //!
+//! What the cloud's own chain finds is nobody's to send elsewhere: it goes to that cloud's servers, and to endpoints
+//! that whoever started the process named.
+//!
 //! A secret is fetched again after [`SECRET_TIME_MAX`], and at once when the store refuses the one in use, so that a
 //! rotated one is picked up. What is derived from a secret, such as a token, is kept while the secret is the same.
 
@@ -8,16 +11,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use domesday_connector::credentials::{AzureCredential as AzureSecret, Credential, Method, Secret};
-use domesday_connector::{ConnectorError, Surroundings};
+use domesday_connector::{ConnectorError, Host, Surroundings};
 use object_store::aws::{AmazonS3Builder, AwsAuthorizer, AwsCredential, AwsCredentialProvider};
 use object_store::azure::{AzureAuthorizer, AzureCredentialProvider, MicrosoftAzureBuilder};
 use object_store::client::HttpRequest;
 use object_store::gcp::{GcpCredentialProvider, GoogleCloudStorageBuilder};
 use object_store::{HeaderValue, RetryConfig, StaticCredentialProvider};
+use reqwest::Url;
 use tokio::sync::Mutex;
 
 use super::config::{Kind, ObjectsConfig};
-use super::profile;
+use super::{clouds, profile};
 
 /// How long a secret is used before it is fetched again.
 const SECRET_TIME_MAX: Duration = Duration::from_secs(60);
@@ -66,8 +70,20 @@ impl Identity {
         self.config.authentication.or(has_credential.then_some(self.kind.method()))
     }
 
-    pub async fn sign(&self, request: &mut HttpRequest, region: &str) -> Result<(), ConnectorError> {
-        let signed = match self.signer().await? {
+    /// Signs a request to this address.
+    pub async fn sign(
+        &self,
+        request: &mut HttpRequest,
+        url: &Url,
+        region: &str,
+    ) -> Result<(), ConnectorError> {
+        let host = Host::of_url(url);
+        match self.method() {
+            None => self.check_ambient(url, &host)?,
+            Some(Method::Unauthenticated) => {}
+            Some(_) => self.surroundings.check_host(&host)?,
+        }
+        let signed = match self.signer(&host).await? {
             Signer::Nobody => Ok(()),
             Signer::S3(provider) => provider.get_credential().await.and_then(|credential| {
                 AwsAuthorizer::new(&credential, "s3", region).try_authorize(request, None)
@@ -83,7 +99,26 @@ impl Identity {
         signed.map_err(|error| ConnectorError::Denied { detail: format!("no credential to be had: {error}") })
     }
 
-    async fn signer(&self) -> Result<Signer, ConnectorError> {
+    /// Whether credentials of the cloud's own chain may go to this address.
+    fn check_ambient(&self, url: &Url, host: &Host) -> Result<(), ConnectorError> {
+        let is_clouds = url.scheme() == "https" && clouds::is_own_host(self.kind, host.name());
+        if is_clouds
+            || self.config.is_endpoint_of_environment()
+            || self.surroundings.credentials.policy().allows_endpoint(host)
+        {
+            return Ok(());
+        }
+        let kind = self.kind.as_str();
+        Err(ConnectorError::Denied {
+            detail: format!(
+                "the credentials of this machine are for the servers of {kind} itself, over https, and not for \
+                 {host}: give the data source a credential or `authentication = \"unauthenticated\"`, or start this \
+                 process with --allow-endpoint {host}"
+            ),
+        })
+    }
+
+    async fn signer(&self, host: &Host) -> Result<Signer, ConnectorError> {
         // Held while a secret is fetched: those who come meanwhile wait for it and do not fetch it too.
         let mut current = self.current.lock().await;
         match &*current {
@@ -91,12 +126,12 @@ impl Identity {
             Some(current) if current.credential.is_none() || current.fetched.elapsed() < SECRET_TIME_MAX => {
                 Ok(current.signer.clone())
             }
-            _ => self.renew(&mut current).await.map(|(signer, _)| signer),
+            _ => self.renew(&mut current, host).await.map(|(signer, _)| signer),
         }
     }
 
     /// Fetches a secret that was refused again; whether it is another one now, so that a second try is worth it.
-    pub async fn has_changed(&self) -> bool {
+    pub async fn has_changed(&self, url: &Url) -> bool {
         let mut current = self.current.lock().await;
         let is_pointless = current.as_ref().is_none_or(|current| {
             matches!(current.credential, None | Some(Credential::Unauthenticated))
@@ -105,7 +140,8 @@ impl Identity {
         if is_pointless {
             return false;
         }
-        let has_changed = self.renew(&mut current).await.is_ok_and(|(_, has_changed)| has_changed);
+        let has_changed =
+            self.renew(&mut current, &Host::of_url(url)).await.is_ok_and(|(_, has_changed)| has_changed);
         if let (Some(current), false) = (&mut *current, has_changed) {
             current.unchanged = Some(Instant::now());
         }
@@ -113,9 +149,13 @@ impl Identity {
     }
 
     /// Fetches the secret; the signer for it, and whether it is another than before.
-    async fn renew(&self, current: &mut Option<Current>) -> Result<(Signer, bool), ConnectorError> {
+    async fn renew(
+        &self,
+        current: &mut Option<Current>,
+        host: &Host,
+    ) -> Result<(Signer, bool), ConnectorError> {
         let credential = match self.method() {
-            Some(method) => Some(self.surroundings.credential(method).await?),
+            Some(method) => Some(self.surroundings.credential(method, host).await?),
             None => None,
         };
         let (signer, has_changed) = match current {

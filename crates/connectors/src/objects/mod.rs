@@ -5,6 +5,7 @@
 //! those of every remote source ([`domesday_connector::remote`]).
 
 mod address;
+mod clouds;
 mod config;
 mod identity;
 mod listing;

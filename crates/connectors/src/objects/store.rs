@@ -19,7 +19,7 @@ use reqwest::header::{ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, ETAG, Head
 use reqwest::header::{IF_MATCH, RANGE};
 use reqwest::{Client, Response, StatusCode, Url};
 
-use super::config::{Kind, ObjectsConfig, variable};
+use super::config::{Kind, ObjectsConfig, is_name, variable};
 use super::identity::Identity;
 use super::page::{self, Page};
 use super::refusal::{Cause, Refusal};
@@ -126,7 +126,7 @@ impl Store {
                 continue;
             }
             let denied = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
-            if denied && !was_refused && self.identity.has_changed().await {
+            if denied && !was_refused && self.identity.has_changed(response.url()).await {
                 was_refused = true;
                 continue;
             }
@@ -143,9 +143,14 @@ impl Store {
         if self.kind == Kind::Azure {
             request.headers_mut().insert("x-ms-version", HeaderValue::from_static(AZURE_VERSION));
         }
-        self.identity.sign(&mut request, region).await.map_err(Refusal::identity)?;
-        let url = Url::parse(&request.uri().to_string())
-            .map_err(|_| Refusal::fatal(Reason::UnsupportedKey, "no valid address"))?;
+        let url = |request: &HttpRequest| {
+            Url::parse(&request.uri().to_string())
+                .map_err(|_| Refusal::fatal(Reason::UnsupportedKey, "no valid address"))
+        };
+        let asked = url(&request)?;
+        self.identity.sign(&mut request, &asked, region).await.map_err(Refusal::identity)?;
+        // A signature may be part of the address.
+        let url = url(&request)?;
         let sent = self.client.get(url).headers(request.into_parts().0.headers).send().await;
         sent.map_err(Refusal::transport)
     }
@@ -181,7 +186,7 @@ impl Store {
         let named = response.headers().get("x-amz-bucket-region").and_then(|value| value.to_str().ok());
         let is_open = self.config.region.is_none() && self.endpoint.is_none();
         match named {
-            Some(named) if is_open && named != region => {
+            Some(named) if is_open && named != region && is_name(named).is_ok() => {
                 *self.region.write() = named.into();
                 true
             }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use domesday_connector::credentials::{Credential, Method as Authentication};
 use domesday_connector::http::{client_builder, retry_after};
-use domesday_connector::{ConnectorError, Surroundings};
+use domesday_connector::{ConnectorError, Host, Surroundings};
 use domesday_content::ObjectError;
 use domesday_model::{Backoff, Reason};
 use reqwest::header::{ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, HeaderMap, HeaderValue, LOCATION};
@@ -217,7 +217,7 @@ impl Fetcher {
         }
         let request = self.client(address)?.request(method.clone(), address.clone());
         let request = request.header(ACCEPT_ENCODING, ENCODINGS);
-        let request = if is_authenticated { self.authorise(request).await? } else { request };
+        let request = if is_authenticated { self.authorise(request, address).await? } else { request };
         request.send().await.map_err(|error| match guard::refused_by(&error) {
             Some(refused) => denied(address, &refused.to_string()),
             None => passing(address, &text::describe(&error)),
@@ -231,8 +231,8 @@ impl Fetcher {
     }
 
     /// The credential is fetched for every request, so that a new one holds from the next on.
-    async fn authorise(&self, request: RequestBuilder) -> Result<RequestBuilder, FetchError> {
-        let credential = self.surroundings.credential(self.authentication).await;
+    async fn authorise(&self, request: RequestBuilder, address: &Url) -> Result<RequestBuilder, FetchError> {
+        let credential = self.surroundings.credential(self.authentication, &Host::of_url(address)).await;
         Ok(match credential.map_err(FetchError::Credential)? {
             Credential::Basic { user, password } => {
                 request.basic_auth(user, Some(String::from_utf8_lossy(password.expose())))

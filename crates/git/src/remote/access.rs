@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use domesday_connector::credentials::{Credential, Method, Secret};
-use domesday_connector::{ConnectorError, Surroundings};
+use domesday_connector::{ConnectorError, Host, Surroundings};
 
 use super::RemoteUrl;
 use crate::error::GitError;
@@ -38,6 +38,7 @@ const SSH_KEY_OPTIONS: &str = "-o IdentitiesOnly=yes -o IdentityAgent=none -i \"
 /// How the credential of a remote is had.
 pub struct Access {
     method: Method,
+    host: Host,
     surroundings: Surroundings,
 }
 
@@ -54,12 +55,12 @@ impl Access {
             (None, Some(_)) => url.natural_method()?,
         };
         url.check_method(Some(method))?;
-        Ok(Access { method, surroundings: surroundings.clone() })
+        Ok(Access { method, host: url.credential_host(), surroundings: surroundings.clone() })
     }
 
     /// The credential as it is now.
     pub async fn authentication(&self) -> Result<Authentication, ConnectorError> {
-        Ok(match self.surroundings.credential(self.method).await? {
+        Ok(match self.surroundings.credential(self.method, &self.host).await? {
             Credential::Github { token } => Authentication::login(TOKEN_USER, &token)?,
             Credential::Basic { user, password } => Authentication::login(&user, &password)?,
             Credential::Bearer { token } => Authentication::Header { token: one_line(&token)? },

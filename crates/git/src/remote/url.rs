@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use domesday_connector::Host;
 use domesday_connector::address::Parts;
 use domesday_connector::credentials::Method;
 
@@ -70,6 +71,17 @@ impl RemoteUrl {
     /// Scheme and host: what a token is for.
     pub(super) fn site(&self) -> String {
         format!("{}://{}", self.scheme, self.host)
+    }
+
+    /// The server that a credential is sent to.
+    pub(super) fn credential_host(&self) -> Host {
+        let port = match self.scheme {
+            "https" => Some(443),
+            "http" => Some(80),
+            "ssh" => Some(22),
+            _ => None,
+        };
+        Host::parse(&self.host).or_port(port)
     }
 
     /// What a credential is, unless the configuration says something else.

@@ -173,7 +173,7 @@ mod mirrored {
             fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
             let own_state = Some(self.state.path().join(state));
             let surroundings = Surroundings { own_state, ..Surroundings::default() };
-            let surroundings = surroundings.for_source(Some(&format!("file:{}", path.display()))).unwrap();
+            let surroundings = surroundings.with_typed(format!("file:{}", path.display()).parse().unwrap());
             let configuration = serde_json::json!({ "url": server.url(), "authentication": "bearer" });
             GitFactory.create(&configuration, &surroundings).unwrap()
         }

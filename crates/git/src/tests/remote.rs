@@ -52,7 +52,7 @@ impl Place {
     fn surroundings(&self, is_secret: bool) -> Surroundings {
         let reference = format!("file:{}", self.folder.path().join("secret").display());
         let surroundings = Surroundings { own_state: Some(self.state()), ..Surroundings::default() };
-        surroundings.for_source(is_secret.then_some(reference.as_str())).unwrap()
+        if is_secret { surroundings.with_typed(reference.parse().unwrap()) } else { surroundings }
     }
 
     fn connector(&self, url: &str, method: Option<&str>, is_secret: bool) -> Arc<dyn Connector> {

@@ -1,17 +1,21 @@
 //! Where the server is, and how to reach it: the store's URL.
+//!
+//! Over a network the default is TLS with a certificate that is verified for the server's name, and a password never
+//! goes in clear text, unless the URL spells out `sslmode=disable`.
 
 use std::borrow::Cow;
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::time::Duration;
 
-use domesday_tls::Verify;
-use domesday_tls::postgres::Tls;
+use domesday_tls::postgres::{Encryption, Tls};
+use domesday_tls::{Problem, Verify, is_this_machine};
 use percent_encoding::percent_decode_str;
-use tokio_postgres::config::{Host, SslMode};
+use tokio_postgres::config::Host;
 use tokio_postgres::{AsyncMessage, Client, Config};
 
-use super::Result;
 use super::error::store_error;
+use super::{Result, pass_file};
 use crate::error::StoreError;
 
 /// What connections call themselves, unless the URL says otherwise.
@@ -33,53 +37,76 @@ pub(super) type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;
 pub(super) struct Target {
     config: Config,
     tls: Tls,
+    /// Where the password is looked for, each time, that neither the URL nor the environment has.
+    pub pass_file: Option<PathBuf>,
 }
 
-/// `system` names the authorities that the system trusts.
-fn tls(verify: Verify, roots: Option<&str>) -> Result<Tls> {
+/// What to connect with. `system` names the authorities that the system trusts; so does nothing.
+fn tls(security: (Encryption, Verify), roots: Option<&str>, config: &mut Config) -> Result<Tls> {
+    let (encryption, verify) = security;
     let roots = roots.filter(|roots| *roots != "system");
     let client = domesday_tls::Client { verify, authorities: roots, ..Default::default() };
     let refused =
         |error| StoreError::Refused(format!("TLS to the database cannot be set up: sslrootcert: {error}"));
-    client.config().map(Tls::new).map_err(refused)
+    Ok(Tls::new(client.config().map_err(refused)?, encryption, config))
+}
+
+/// How a connection is encrypted, and what of the server's certificate is checked.
+fn security(mode: Option<&str>, has_roots: bool, config: &Config) -> Result<(Encryption, Verify)> {
+    let mode = match mode {
+        Some(mode) => mode,
+        None if !has_roots && is_local(config) => "prefer",
+        None => "verify-full",
+    };
+    let is_socket = |host: &Host| matches!(host, Host::Unix(_));
+    Ok(match mode {
+        "disable" => (Encryption::Never, Verify::Nothing),
+        "prefer" if config.get_hosts().iter().all(is_socket) => (Encryption::Never, Verify::Nothing),
+        "prefer" => (Encryption::Preferred, Verify::Nothing),
+        // As everywhere else: whoever names an authority wants it checked.
+        "require" if !has_roots => (Encryption::Required, Verify::Nothing),
+        "verify-ca" if !has_roots => {
+            return refuse("sslmode=verify-ca needs sslrootcert=<file>; verify-full does without");
+        }
+        "require" | "verify-ca" => (Encryption::Required, Verify::Authority),
+        "verify-full" => (Encryption::Required, Verify::Full),
+        _ => return refuse("sslmode is one of disable, prefer, require, verify-ca, verify-full"),
+    })
+}
+
+/// Whether each server is on this machine, by its name and by its address.
+fn is_local(config: &Config) -> bool {
+    let is_here = |host: &Host| match host {
+        Host::Tcp(name) => is_this_machine(name),
+        Host::Unix(_) => true,
+    };
+    config.get_hosts().iter().all(is_here)
+        && config.get_hostaddrs().iter().all(|address| is_this_machine(&address.to_string()))
 }
 
 impl Target {
     /// From `postgresql://user@host:port/database?sslmode=…`. A password that is not in the URL is taken
-    /// from `PGPASSWORD`, so that it need not be on a command line.
+    /// from `PGPASSWORD` or `PGPASSFILE`, so that it need not be on a command line.
     pub fn parse(url: &str) -> Result<Target> {
         let (base, query) = url.split_once('?').unwrap_or((url, ""));
         if !base.starts_with("postgresql://") && !base.starts_with("postgres://") {
             return refuse("expected postgresql://user@host/database");
         }
         // The library knows neither every mode nor where the certificates are: these are ours.
-        let (mut mode, mut roots, mut rest) = ("prefer".to_owned(), None, Vec::new());
+        let (mut mode, mut roots, mut rest) = (None, None, Vec::new());
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             match pair.split_once('=') {
-                Some(("sslmode", value)) => mode = value.to_owned(),
+                Some(("sslmode", value)) => mode = Some(value),
                 Some(("sslrootcert", value)) => roots = Some(unescape(value)?),
                 _ => rest.push(pair),
             }
         }
-        let (ssl_mode, verify) = match (mode.as_str(), &roots) {
-            ("disable", _) => (SslMode::Disable, Verify::Nothing),
-            ("prefer", _) => (SslMode::Prefer, Verify::Nothing),
-            // As everywhere else: whoever names an authority wants it checked.
-            ("require", None) => (SslMode::Require, Verify::Nothing),
-            ("require" | "verify-ca", Some(_)) => (SslMode::Require, Verify::Authority),
-            ("verify-full", Some(_)) => (SslMode::Require, Verify::Full),
-            ("verify-ca" | "verify-full", None) => {
-                return refuse(
-                    "sslmode=verify-ca and verify-full need sslrootcert=<file>, or sslrootcert=system",
-                );
-            }
-            _ => return refuse("sslmode is one of disable, prefer, require, verify-ca, verify-full"),
-        };
         let mut config: Config =
             format!("{base}?{}", rest.join("&")).parse().map_err(|error| refusal(&format!("{error}")))?;
-        config.ssl_mode(ssl_mode);
+        let security = security(mode, roots.is_some(), &config)?;
+        let tls = tls(security, roots.as_deref(), &mut config)?;
         with_defaults(&mut config);
-        Ok(Target { config, tls: tls(verify, roots.as_deref())? })
+        Ok(Target { config, tls, pass_file: pass_file::usual_path() })
     }
 
     /// A new connection, and what runs it.
@@ -92,8 +119,21 @@ impl Target {
         &self,
         mut heard: impl FnMut(i32) + Send + 'static,
     ) -> Result<(Client, Driver)> {
+        let mut config = self.config.clone();
+        let mut note = None;
+        if let (None, Some(file)) = (config.get_password(), &self.pass_file) {
+            match pass_file::password(file, &config) {
+                Ok(Some(password)) => drop(config.password(password)),
+                Ok(None) => {}
+                Err(why) => {
+                    tracing::warn!("{why}");
+                    note = Some(why);
+                }
+            }
+        }
+        let connected = config.connect(self.tls.clone()).await;
         let (client, mut connection) =
-            self.config.connect(self.tls.clone()).await.map_err(|error| self.unreachable(&error))?;
+            connected.map_err(|error| self.unreachable(&error, note.as_deref()))?;
         let driver = async move {
             while let Some(message) = std::future::poll_fn(|context| connection.poll_message(context)).await {
                 match message {
@@ -119,10 +159,17 @@ impl Target {
         format!("{} on {host}", self.config.get_dbname().unwrap_or("the book"))
     }
 
-    fn unreachable(&self, error: &tokio_postgres::Error) -> StoreError {
+    /// Why there is no connection, with what is known of the password.
+    fn unreachable(&self, error: &tokio_postgres::Error, note: Option<&str>) -> StoreError {
+        let place = self.place();
+        let note = note.map(|note| format!(" ({note})")).unwrap_or_default();
+        if let Some(problem) = Problem::of(error) {
+            let advice = problem.advice("sslrootcert", "sslmode");
+            return StoreError::Refused(format!("cannot connect to {place}: {problem}: {advice}"));
+        }
         match store_error(error) {
-            StoreError::Refused(text) => StoreError::Refused(format!("{}: {text}", self.place())),
-            other => StoreError::Backend(format!("cannot connect to {}: {other}", self.place())),
+            StoreError::Refused(text) => StoreError::Refused(format!("{place}: {text}{note}")),
+            other => StoreError::Backend(format!("cannot connect to {place}: {other}{note}")),
         }
     }
 }
@@ -174,12 +221,44 @@ mod tests {
         let target = Target::parse("postgresql://u@h:5433/d?connect_timeout=3&sslmode=require").unwrap();
         assert_eq!(target.config.get_application_name(), Some("domesday"));
         assert_eq!(target.config.get_connect_timeout(), Some(&Duration::from_secs(3)));
-        assert_eq!(target.config.get_ssl_mode(), SslMode::Require);
         assert_eq!(target.place(), "d on h");
         let target = Target::parse("postgres:///d?host=/run/pg&application_name=mine").unwrap();
         assert_eq!(target.config.get_application_name(), Some("mine"));
-        assert_eq!(target.config.get_ssl_mode(), SslMode::Prefer);
         assert_eq!(target.place(), "d on /run/pg");
+    }
+
+    #[test]
+    fn a_connection_over_a_network_is_encrypted_and_verified_unless_something_else_is_said() {
+        use Encryption::{Never, Preferred, Required};
+        let found = |url: &str, mode: Option<&str>, has_roots: bool| {
+            security(mode, has_roots, &url.parse().unwrap()).unwrap()
+        };
+        for (url, expected) in [
+            ("postgresql://u@db.example/d", (Required, Verify::Full)),
+            ("postgresql://u@10.0.0.1/d", (Required, Verify::Full)),
+            ("postgresql://u@localhost,db.example/d", (Required, Verify::Full)),
+            ("postgresql://u@localhost/d?hostaddr=10.0.0.1", (Required, Verify::Full)),
+            ("postgresql://u@localhost.evil.test/d", (Required, Verify::Full)),
+            ("postgresql://u@localhost/d", (Preferred, Verify::Nothing)),
+            ("postgresql://u@127.0.0.1,[::1]/d", (Preferred, Verify::Nothing)),
+            ("postgresql://u@/d?host=/run/pg", (Never, Verify::Nothing)),
+        ] {
+            assert_eq!(found(url, None, false), expected, "{url}");
+        }
+        let db = "postgresql://u@db.example/d";
+        for (mode, has_roots, expected) in [
+            (None, true, (Required, Verify::Full)),
+            (Some("disable"), false, (Never, Verify::Nothing)),
+            (Some("prefer"), false, (Preferred, Verify::Nothing)),
+            (Some("require"), false, (Required, Verify::Nothing)),
+            (Some("require"), true, (Required, Verify::Authority)),
+            (Some("verify-ca"), true, (Required, Verify::Authority)),
+            (Some("verify-full"), false, (Required, Verify::Full)),
+        ] {
+            assert_eq!(found(db, mode, has_roots), expected, "{mode:?}");
+        }
+        let local = "postgresql://u@localhost/d";
+        assert_eq!(found(local, None, true), (Required, Verify::Full), "an authority is named to be asked");
     }
 
     #[test]
@@ -187,7 +266,7 @@ mod tests {
         for (url, why) in [
             ("book.sqlite", "expected postgresql://"),
             ("postgresql://u:hunter2@h/d?sslmode=allow", "sslmode is one of"),
-            ("postgresql://u:hunter2@h/d?sslmode=verify-full", "need sslrootcert"),
+            ("postgresql://u:hunter2@h/d?sslmode=verify-ca", "needs sslrootcert"),
             ("postgresql://u:hunter2@h/d?sslmode=verify-ca&sslrootcert=/no/such/%66ile", "/no/such/file"),
             ("postgresql://u:hunter2@h/d?nonsense=1", "cannot be used"),
         ] {

@@ -20,6 +20,7 @@ mod leasing;
 mod occurrences;
 mod orchestrating;
 mod origins;
+mod pass_file;
 mod pool;
 mod prune;
 mod queries;

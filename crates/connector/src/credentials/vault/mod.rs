@@ -86,7 +86,8 @@ impl CredentialProvider for Vault {
     }
 
     async fn fetch(&self, reference: &CredentialReference) -> Result<Secret, CredentialError> {
-        let place = Place::of(reference)?;
+        let form = || reference.unavailable("write it as vault:PATH#FIELD, or vault:MOUNT/PATH#FIELD");
+        let place = Place::parse(reference.name()).ok_or_else(form)?;
         let settings = match &self.settings {
             Some(settings) => settings.clone(),
             None => VaultSettings::from_environment(reference).await?,
@@ -144,26 +145,25 @@ fn chosen(
 
 /// Where in Vault a secret is.
 #[derive(PartialEq, Debug)]
-struct Place<'a> {
-    mount: &'a str,
-    path: &'a str,
-    field: Option<&'a str>,
+pub(super) struct Place<'a> {
+    pub mount: &'a str,
+    pub path: &'a str,
+    pub field: Option<&'a str>,
 }
 
 impl<'a> Place<'a> {
-    fn of(reference: &'a CredentialReference) -> Result<Place<'a>, CredentialError> {
-        let (whole, field) = match reference.name().rsplit_once('#') {
+    /// The place that what follows `vault:` means; `None` if it means none.
+    pub(super) fn parse(name: &'a str) -> Option<Place<'a>> {
+        let (whole, field) = match name.rsplit_once('#') {
             Some((whole, field)) => (whole, Some(field)),
-            None => (reference.name(), None),
+            None => (name, None),
         };
         let (mount, path) =
             whole.split_once("//").or_else(|| whole.split_once('/')).unwrap_or((DEFAULT_MOUNT, whole));
         let is_way = |names: &str| {
             names.split('/').all(|name| !matches!(name, "" | "." | "..") && !name.contains(char::is_control))
         };
-        if !is_way(mount) || !is_way(path) || field == Some("") {
-            return Err(reference.unavailable("write it as vault:PATH#FIELD, or vault:MOUNT/PATH#FIELD"));
-        }
-        Ok(Place { mount, path, field })
+        let is_place = is_way(mount) && is_way(path) && field != Some("");
+        is_place.then_some(Place { mount, path, field })
     }
 }

@@ -143,10 +143,8 @@ async fn a_field_is_read_or_all_of_them() {
 
 #[test]
 fn references_name_a_place() {
-    let place = |name: &str| {
-        let reference: CredentialReference = format!("vault:{name}").parse().unwrap();
-        Place::of(&reference).map(|place| format!("{:?}", (place.mount, place.path, place.field)))
-    };
+    let place =
+        |name: &str| Place::parse(name).map(|place| format!("{:?}", (place.mount, place.path, place.field)));
     for (name, expected) in [
         ("app#f", r#"("secret", "app", Some("f"))"#),
         ("kv/app", r#"("kv", "app", None)"#),
@@ -157,7 +155,7 @@ fn references_name_a_place() {
         assert_eq!(place(name).unwrap(), expected, "{name}");
     }
     for wrong in ["#f", "app#", "/app", "kv/", "kv/../sys", "kv/./a", "kv//a//b", "a\nb"] {
-        assert!(place(wrong).is_err(), "{wrong}");
+        assert!(place(wrong).is_none(), "{wrong}");
     }
 }
 

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use domesday_connector::ConnectorError;
 use domesday_model::Reason;
+use domesday_tls::Problem;
 use mysql_async::{DriverError, Error, IoError, ServerError};
+
+use super::super::tls::explained;
 
 /// Errors by which a server keeps us out: host, account or authentication is not accepted.
 const DENIED: &[u16] = &[1045, 1129, 1130, 1251, 1275, 1698, 1820, 1862, 3118, 3159, 3955, 4151];
@@ -33,11 +36,12 @@ pub(super) fn failure(what: &str, error: &Error) -> ConnectorError {
                 | DriverError::MysqlOldPasswordDisabled
                 | DriverError::CleartextPluginDisabled,
             ) => denied(what, &error.to_string()),
-            Error::Driver(DriverError::NoClientSslFlagFromServer) => {
-                denied(what, "the server offers no TLS: turn it on there, or set `tls` to `prefer`")
-            }
+            Error::Driver(DriverError::NoClientSslFlagFromServer) => denied(what, &explained(Problem::NoTls)),
             error => match tls_problem(error) {
-                Some(problem) => denied(what, &format!("TLS: {problem}")),
+                Some(error) => match Problem::of_tls(error) {
+                    Some(problem) => denied(what, &format!("TLS: {error}: {}", explained(problem))),
+                    None => denied(what, &format!("TLS: {error}")),
+                },
                 None => container(what, Reason::ReadError, &error.to_string()),
             },
         };

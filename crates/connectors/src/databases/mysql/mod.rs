@@ -29,7 +29,7 @@ use super::rows::RowSink;
 use column::Column;
 use read::Reading;
 use select::Source;
-use session::Connection;
+use session::{Connection, PORT};
 
 /// The kind of these data sources, MariaDB's as well.
 pub const KIND: &str = "mysql";
@@ -58,7 +58,7 @@ impl Dialect for Mysql {
     }
 
     async fn connect(&self, database: Option<&str>) -> Result<Box<dyn Session>, ConnectorError> {
-        let login = Login::fetch(&self.config, &self.surroundings).await?;
+        let login = Login::fetch(&self.config, &self.surroundings, &self.config.server(PORT)).await?;
         let connection = Connection::open(&self.config, &login, database).await?;
         Ok(Box::new(MysqlSession { connection, database: database.unwrap_or_default().to_owned() }))
     }

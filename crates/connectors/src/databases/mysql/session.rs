@@ -16,7 +16,7 @@ use super::error::{container, failure, tls_problem};
 use super::tls;
 
 /// The kind's usual port.
-const PORT: u16 = 3306;
+pub(super) const PORT: u16 = 3306;
 /// How long a connection may take to come about.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long after its own time limit a server may be silent: then it is gone.
@@ -109,10 +109,11 @@ async fn connect(
         connected => return Ok(connected),
     };
     let offers_none = matches!(error, Error::Driver(DriverError::NoClientSslFlagFromServer));
-    if config.tls == TlsMode::Prefer && (offers_none || tls_problem(&error).is_some()) {
+    // No password goes in clear text either way: the library is not told to know that method.
+    if config.tls() == TlsMode::Prefer && (offers_none || tls_problem(&error).is_some()) {
         return Ok(Conn::new(options(None)).await);
     }
-    match (tls, tls::presented_name(config.tls, &error)) {
+    match (tls, tls::presented_name(config.tls(), &error)) {
         (Some(tls), Some(name)) => {
             let tls = tls.with_danger_tls_hostname_override(Some(name));
             Ok(Conn::new(options(Some(tls))).await)

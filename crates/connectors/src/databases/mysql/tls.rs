@@ -14,7 +14,7 @@ use super::error::tls_problem;
 pub(super) fn options(config: &DatabaseConfig) -> Result<Option<SslOpts>, ConnectorError> {
     // The first one in holds; it is the same whoever is first.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let options = match config.tls {
+    let options = match config.tls() {
         TlsMode::Disable => return Ok(None),
         TlsMode::Prefer | TlsMode::Require => SslOpts::default().with_danger_accept_invalid_certs(true),
         TlsMode::VerifyCa | TlsMode::VerifyFull => {

@@ -4,13 +4,19 @@ use std::time::Duration;
 
 use domesday_connector::ConnectorError;
 use domesday_model::Reason;
+use domesday_tls::Problem;
 use tokio_postgres::Error;
+
+use crate::databases::tls::explained;
 
 /// How long to leave a server alone that has no connection to spare, or is starting.
 const BUSY_WAIT: Duration = Duration::from_secs(5);
 
 /// What an error means for what was being listed or read.
 pub(super) fn meaning(error: &Error) -> ConnectorError {
+    if let Some(problem) = Problem::of(error) {
+        return ConnectorError::Denied { detail: format!("{}: {}", with_sources(error), explained(problem)) };
+    }
     let Some(server) = error.as_db_error() else {
         return container(Reason::ReadError, &with_sources(error));
     };

@@ -19,8 +19,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use domesday_connector::address::{Scheme, UserInfo};
 use domesday_connector::{ConnectorError, Surroundings};
-use domesday_tls::postgres::Tls;
-use tokio_postgres::config::SslMode;
+use domesday_tls::is_socket;
+use domesday_tls::postgres::{Encryption, Tls};
 
 use self::error::meaning;
 use self::session::PostgresSession;
@@ -64,7 +64,7 @@ impl Dialect for Postgres {
 
     async fn connect(&self, database: Option<&str>) -> Result<Box<dyn Session>, ConnectorError> {
         let config = &self.config;
-        let login = Login::fetch(config, &self.surroundings).await?;
+        let login = Login::fetch(config, &self.surroundings, &config.server(PORT)).await?;
         let Some(user) = login.user else {
             let detail = "field `user`: say who connects, here or with a credential".to_owned();
             return Err(ConnectorError::Configuration { kind: KIND, detail });
@@ -77,16 +77,17 @@ impl Dialect for Postgres {
             .dbname(database.unwrap_or(DATABASE))
             .application_name(&config.application_name)
             .connect_timeout(CONNECT_TIMEOUT)
-            .keepalives_idle(KEEPALIVE)
-            .ssl_mode(match config.tls {
-                TlsMode::Disable => SslMode::Disable,
-                TlsMode::Prefer => SslMode::Prefer,
-                TlsMode::Require | TlsMode::VerifyCa | TlsMode::VerifyFull => SslMode::Require,
-            });
+            .keepalives_idle(KEEPALIVE);
         if let Some(password) = &login.password {
             server.password(password.expose());
         }
-        let tls = Tls::new(client_config(config)?);
+        let encryption = match config.tls() {
+            TlsMode::Disable => Encryption::Never,
+            TlsMode::Prefer if is_socket(&config.host) => Encryption::Never,
+            TlsMode::Prefer => Encryption::Preferred,
+            TlsMode::Require | TlsMode::VerifyCa | TlsMode::VerifyFull => Encryption::Required,
+        };
+        let tls = Tls::new(client_config(config)?, encryption, &mut server);
         let session = PostgresSession::connect(&mut server, tls, config);
         Ok(Box::new(session.await.map_err(|error| meaning(&error))?))
     }

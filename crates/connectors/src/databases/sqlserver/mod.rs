@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use domesday_connector::address::{Scheme, UserInfo};
-use domesday_connector::{ConnectorError, Surroundings};
+use domesday_connector::{ConnectorError, Host, Surroundings};
 use domesday_model::Reason;
 use tiberius::{AuthMethod, Client, Config};
 use tokio_util::compat::TokioAsyncWriteCompatExt;
@@ -65,8 +65,7 @@ impl Dialect for SqlServer {
     }
 
     async fn connect(&self, database: Option<&str>) -> Result<Box<dyn Session>, ConnectorError> {
-        let login = Login::fetch(&self.config, &self.surroundings).await?;
-        let connecting = self.log_in(&login, database);
+        let connecting = self.log_in(database);
         let session = tokio::time::timeout(CONNECT_TIMEOUT, connecting).await.unwrap_or_else(|_| {
             let detail = format!("{}: no log-in within {} s", self.config.host, CONNECT_TIMEOUT.as_secs());
             Err(ConnectorError::Container { reason: Reason::TimedOut, detail })
@@ -76,20 +75,20 @@ impl Dialect for SqlServer {
 }
 
 impl SqlServer {
-    async fn log_in(
-        &self,
-        login: &Login,
-        database: Option<&str>,
-    ) -> Result<SqlServerSession, ConnectorError> {
-        // What the protocol's version 7 carries in its packets ends with the handshake; that of TLS 1.3 goes on.
-        let tls = match self.config.tls {
-            TlsMode::Disable => None,
-            _ => Some(Arc::new(client_config_of(&self.config, &[&rustls::version::TLS12])?).into()),
-        };
+    async fn log_in(&self, database: Option<&str>) -> Result<SqlServerSession, ConnectorError> {
         let mut address = (self.config.host.clone(), self.config.port.unwrap_or(PORT));
         for _ in 0..=REDIRECTS_MAX {
-            let transport = prelogin::connect(&address, self.config.tls, tls.as_ref()).await?;
-            match Client::connect(self.client_config(login, database)?, transport.compat_write()).await {
+            // Where it sends us on to may be another place than a credential is for, and not this machine.
+            let host = Host::new(&address.0, Some(address.1));
+            let login = Login::fetch(&self.config, &self.surroundings, &host).await?;
+            let mode = self.config.tls_towards(&address.0);
+            // What the protocol's version 7 carries in its packets ends with the handshake; that of TLS 1.3 goes on.
+            let tls = match mode {
+                TlsMode::Disable => None,
+                _ => Some(Arc::new(client_config_of(&self.config, mode, &[&rustls::version::TLS12])?).into()),
+            };
+            let transport = prelogin::connect(&address, mode, tls.as_ref()).await?;
+            match Client::connect(self.client_config(&login, database)?, transport.compat_write()).await {
                 Ok(client) => return SqlServerSession::begin(client, &self.config).await,
                 Err(tiberius::error::Error::Routing { host, port }) => address = (host, port),
                 Err(error) => return Err(error::told(&error)),

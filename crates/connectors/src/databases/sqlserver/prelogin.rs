@@ -10,6 +10,7 @@ use std::task::{Context, Poll, ready};
 
 use domesday_connector::ConnectorError;
 use domesday_model::Reason;
+use domesday_tls::Problem;
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
@@ -17,6 +18,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use crate::databases::config::TlsMode;
+use crate::databases::tls::explained;
 
 /// Bytes of a packet's header.
 const HEADER: usize = 8;
@@ -64,15 +66,28 @@ pub(super) async fn connect(
             let name =
                 ServerName::try_from(host.clone()).map_err(|_| refused("this is no name of a server"))?;
             let framed = Framed::new(socket);
-            let mut stream =
-                tls.connect(name, framed).await.map_err(|error| failed("cannot encrypt (`tls`)", &error))?;
+            let mut stream = tls.connect(name, framed).await.map_err(|error| match Problem::of(&error) {
+                Some(problem) => ConnectorError::Denied {
+                    detail: format!("{host}:{port}: cannot encrypt (`tls`): {error}: {}", explained(problem)),
+                },
+                None => failed("cannot encrypt (`tls`)", &error),
+            })?;
             stream.get_mut().0.is_framing = false;
             Channel::Encrypted(Box::new(stream))
         }
         (None, true) => {
             return Err(refused("the server insists on encryption; set `tls` to `prefer` or more"));
         }
-        (_, false) if matches!(mode, TlsMode::Disable | TlsMode::Prefer) => Channel::Plain(socket),
+        (_, false) if mode == TlsMode::Disable => Channel::Plain(socket),
+        // The log-in has the password in it as good as readable.
+        (_, false) if mode == TlsMode::Prefer => {
+            return Err(ConnectorError::Denied {
+                detail: format!(
+                    "{host}:{port}: the server cannot encrypt: {}",
+                    explained(Problem::ClearPassword)
+                ),
+            });
+        }
         _ => return Err(refused("the server cannot encrypt, and `tls` insists on it")),
     };
     Ok(Transport { channel, greeting, swallowed: Some(Vec::new()) })

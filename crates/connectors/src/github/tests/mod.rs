@@ -93,8 +93,7 @@ impl Fake {
         fs::write(&path, token).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         self.state.lock().unwrap().token = Some(token.to_owned());
-        let credential = Some(format!("file:{}", path.display()).parse().unwrap());
-        Surroundings { credential, ..self.surroundings() }
+        self.surroundings().with_typed(format!("file:{}", path.display()).parse().unwrap())
     }
 
     fn connector(&self, configuration: Value) -> Arc<dyn Connector> {

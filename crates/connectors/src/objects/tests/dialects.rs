@@ -18,7 +18,7 @@ fn file(text: &str) -> NamedTempFile {
 }
 
 fn surroundings(secret: &NamedTempFile) -> Surroundings {
-    Surroundings::default().for_source(Some(&format!("file:{}", secret.path().display()))).unwrap()
+    Surroundings::default().with_typed(format!("file:{}", secret.path().display()).parse().unwrap())
 }
 
 /// Azure's List Blobs and Get Blob over some names: pages by marker, and now and then one with nothing on it.

@@ -119,7 +119,7 @@ fn s3_connector(server: &Server, secret: &NamedTempFile, fields: Value) -> Arc<d
         configuration[name] = value.clone();
     }
     let reference = format!("file:{}", secret.path().display());
-    let surroundings = Surroundings::default().for_source(Some(&reference)).unwrap();
+    let surroundings = Surroundings::default().with_typed(reference.parse().unwrap());
     ObjectsFactory(Kind::S3).create(&configuration, &surroundings).unwrap()
 }
 

@@ -42,8 +42,7 @@ fn with_secret(folder: &Path, secret: &str) -> Surroundings {
     let path = folder.join("secret");
     fs::write(&path, secret).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-    let credential = Some(format!("file:{}", path.display()).parse().unwrap());
-    Surroundings { credential, ..Surroundings::default() }
+    Surroundings::default().with_typed(format!("file:{}", path.display()).parse().unwrap())
 }
 
 async fn list(connector: &dyn Connector) -> Result<Vec<UnitRecord>, ConnectorError> {

@@ -168,6 +168,7 @@ async fn tls_is_as_strict_as_asked() {
     for (host, query, encrypted) in [
         ("localhost", "sslmode=disable".to_owned(), false),
         ("localhost", "sslmode=prefer".to_owned(), true),
+        ("localhost", format!("sslrootcert={authority}"), true),
         ("localhost", String::new(), true),
         ("127.0.0.1", "sslmode=require".to_owned(), true),
         ("127.0.0.1", format!("sslmode=verify-ca&sslrootcert={authority}"), true),
@@ -177,19 +178,23 @@ async fn tls_is_as_strict_as_asked() {
     }
     for (host, query) in [
         ("127.0.0.1", format!("sslmode=verify-full&sslrootcert={authority}")),
+        ("127.0.0.1", format!("sslrootcert={authority}")),
+        ("localhost", "sslmode=verify-full".to_owned()),
         ("localhost", format!("sslmode=verify-full&sslrootcert={stranger}")),
         ("localhost", format!("sslmode=verify-ca&sslrootcert={stranger}")),
         ("localhost", format!("sslmode=require&sslrootcert={stranger}")),
     ] {
         let error = opens(host, query.clone()).await.unwrap_err();
         assert!(error.to_string().contains("certificate"), "{host} {query}: {error}");
+        assert!(error.to_string().contains("sslmode") && !error.is_retryable(), "{error}");
     }
     // A server without TLS is good enough for `prefer`, and not for `require`.
     let plain = Server::shared().url("postgres");
     let preferred = plain.replace("sslmode=disable", "sslmode=prefer");
     assert!(config::Target::parse(&preferred).unwrap().connect().await.is_ok());
     let required = plain.replace("sslmode=disable", "sslmode=require");
-    assert!(config::Target::parse(&required).unwrap().connect().await.is_err());
+    let refused = config::Target::parse(&required).unwrap().connect().await.err().unwrap().to_string();
+    assert!(refused.contains("offers no TLS") && refused.contains("`disable`"), "{refused}");
 }
 
 #[tokio::test]

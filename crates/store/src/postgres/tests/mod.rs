@@ -4,6 +4,7 @@
 mod concurrency;
 mod connections;
 mod migrations;
+mod passwords;
 mod pruning;
 mod roles;
 mod round_trips;

@@ -34,12 +34,19 @@ fn tls_checks_what_its_mode_says() {
         ("localhost", "verify-full", Some(authority), None),
         ("localhost", "verify-full", Some(stranger), Some("invalid peer certificate")),
         ("localhost", "verify-full", None, Some("UnknownIssuer")),
+        ("localhost", "verify-full", None, Some("set `ca_file`")),
+        ("localhost", "", Some(authority), None),
+        ("127.0.0.1", "", Some(authority), Some("for another name")),
+        ("localhost", "", Some(stranger), Some("set `ca_file`")),
         ("127.0.0.1", "verify-full", Some(authority), Some("not valid for name")),
         ("127.0.0.1", "verify-ca", Some(authority), None),
         ("localhost", "verify-ca", Some(authority), None),
         ("127.0.0.1", "verify-ca", Some(stranger), Some("invalid peer certificate")),
     ] {
         let mut fields = json!({ "user": "safe", "password": "x", "host": host, "tls": tls });
+        if tls.is_empty() {
+            fields.as_object_mut().unwrap().remove("tls");
+        }
         if let Some(ca) = ca {
             fields["ca_file"] = json!(ca);
         }

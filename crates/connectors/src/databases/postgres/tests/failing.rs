@@ -88,19 +88,31 @@ async fn certificates_are_checked_as_asked() {
         path.to_str().unwrap().to_owned()
     };
     let (trusted, stranger) = (file("a", &certificates.authority), file("b", &certificates.stranger));
-    for (tls, host, ca, is_let_in) in [
-        ("prefer", "localhost", None, true),
-        ("require", "127.0.0.1", None, true),
-        ("verify-ca", "127.0.0.1", Some(&trusted), true),
-        ("verify-full", "localhost", Some(&trusted), true),
-        ("verify-full", "127.0.0.1", Some(&trusted), false),
-        ("verify-ca", "localhost", Some(&stranger), false),
+    for (tls, host, ca, problem) in [
+        (Some("prefer"), "localhost", None, None),
+        (Some("require"), "127.0.0.1", None, None),
+        (Some("verify-ca"), "127.0.0.1", Some(&trusted), None),
+        (Some("verify-full"), "localhost", Some(&trusted), None),
+        (None, "localhost", Some(&trusted), None),
+        (Some("verify-full"), "127.0.0.1", Some(&trusted), Some("for another name")),
+        (None, "127.0.0.1", Some(&trusted), Some("for another name")),
+        (Some("verify-ca"), "localhost", Some(&stranger), Some("set `ca_file`")),
+        (None, "localhost", Some(&stranger), Some("set `ca_file`")),
+        // Signed by nobody that the system knows.
+        (Some("verify-full"), "localhost", None, Some("set `ca_file`")),
     ] {
-        let connector = connector(server, json!({ "tls": tls, "host": host, "ca_file": ca }));
-        assert_eq!(connector.test().await.is_ok(), is_let_in, "{tls} {host} {ca:?}");
+        let fields = json!({ "tls": tls, "host": host, "ca_file": ca });
+        match (connector(server, fields).test().await, problem) {
+            (Ok(_), None) => {}
+            (Err(error), Some(problem)) if error.to_string().contains(problem) => {
+                assert!(!error.is_retryable(), "{error}");
+            }
+            (outcome, _) => panic!("{tls:?} {host} {ca:?}: {outcome:?}"),
+        }
     }
     let plain = Server::shared();
-    assert!(connector(plain, json!({ "tls": "require" })).test().await.is_err());
+    let refused = connector(plain, json!({ "tls": "require" })).test().await.unwrap_err().to_string();
+    assert!(refused.contains("offers no TLS") && refused.contains("`tls` to `disable`"), "{refused}");
 }
 
 #[tokio::test]

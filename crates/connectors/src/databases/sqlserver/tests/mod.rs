@@ -25,15 +25,17 @@ use super::FACTORY;
 struct Site {
     server: TdsServer,
     secret: NamedTempFile,
+    /// What connectors are told of encryption, unless they are told something else.
+    tls: serde_json::Value,
 }
 
 impl Site {
     fn new(databases: Vec<Database>) -> Site {
-        Site::of(TdsServer::plain(databases))
+        Site { tls: json!("disable"), ..Site::of(TdsServer::plain(databases)) }
     }
 
     fn of(server: TdsServer) -> Site {
-        Site { server, secret: secret(PASSWORD) }
+        Site { server, secret: secret(PASSWORD), tls: serde_json::Value::Null }
     }
 
     fn connector(&self, fields: serde_json::Value) -> Arc<dyn Connector> {
@@ -41,12 +43,13 @@ impl Site {
     }
 
     fn connector_with(&self, fields: serde_json::Value, secret: &NamedTempFile) -> Arc<dyn Connector> {
-        let mut configuration = json!({ "host": "localhost", "port": self.server.port(), "user": USER });
+        let mut configuration =
+            json!({ "host": "localhost", "port": self.server.port(), "user": USER, "tls": self.tls });
         for (name, value) in fields.as_object().unwrap() {
             configuration[name] = value.clone();
         }
         let reference = format!("file:{}", secret.path().display());
-        let surroundings = Surroundings::default().for_source(Some(&reference)).unwrap();
+        let surroundings = Surroundings::default().with_typed(reference.parse().unwrap());
         FACTORY.create(&configuration, &surroundings).unwrap()
     }
 

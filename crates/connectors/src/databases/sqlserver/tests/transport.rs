@@ -75,7 +75,12 @@ async fn both_sides_may_insist() {
     let told = plain.connector(json!({ "tls": "require" })).test().await.unwrap_err().to_string();
     assert!(told.contains("cannot encrypt, and `tls` insists"), "{told}");
     assert_eq!(plain.server.logins(), []);
-    assert_eq!(rows(&*plain.connector(json!({}))).await, 3_000);
+    for fields in [json!({ "tls": null }), json!({ "tls": "prefer" })] {
+        let told = plain.connector(fields).test().await.unwrap_err().to_string();
+        assert!(told.contains("password in clear text") && told.contains("`tls` to `disable`"), "{told}");
+    }
+    assert_eq!(plain.server.logins(), [], "the password is in no log-in");
+    assert_eq!(rows(&*plain.connector(json!({ "tls": "disable" }))).await, 3_000);
 }
 
 #[tokio::test]
@@ -85,7 +90,7 @@ async fn packets_may_be_as_small_as_the_protocol_has_them() {
         packet_size: Some(512),
         ..Setup::default()
     });
-    assert_eq!(rows(&*Site::of(server).connector(json!({}))).await, 3_000);
+    assert_eq!(rows(&*Site::of(server).connector(json!({ "tls": "disable" }))).await, 3_000);
 }
 
 #[tokio::test]
@@ -98,7 +103,7 @@ async fn what_is_no_sql_server_is_told_apart() {
     });
     let file = secret(PASSWORD);
     let reference = format!("file:{}", file.path().display());
-    let surroundings = Surroundings::default().for_source(Some(&reference)).unwrap();
+    let surroundings = Surroundings::default().with_typed(reference.parse().unwrap());
     let configuration = json!({ "host": "127.0.0.1", "port": port, "user": USER });
     let connector = FACTORY.create(&configuration, &surroundings).unwrap();
     let told = connector.test().await.unwrap_err().to_string();
