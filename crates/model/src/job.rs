@@ -92,6 +92,51 @@ impl DatasourceSpec {
     }
 }
 
+/// Whether what is scanned may say what is reported of it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TrustContent {
+    Yes,
+    No,
+    /// A local folder or work tree may, and nothing else.
+    #[default]
+    Auto,
+}
+
+impl TrustContent {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            TrustContent::Yes => "yes",
+            TrustContent::No => "no",
+            TrustContent::Auto => "auto",
+        }
+    }
+
+    /// What two say together: whoever says no is heard, then whoever says yes.
+    #[must_use]
+    pub fn and(self, other: TrustContent) -> TrustContent {
+        use TrustContent::{Auto, No, Yes};
+        match (self, other) {
+            (No, _) | (_, No) => No,
+            (Yes, _) | (_, Yes) => Yes,
+            (Auto, Auto) => Auto,
+        }
+    }
+}
+
+impl std::str::FromStr for TrustContent {
+    type Err = UnknownWord;
+
+    fn from_str(word: &str) -> Result<Self, UnknownWord> {
+        let all = [TrustContent::Yes, TrustContent::No, TrustContent::Auto];
+        all.into_iter().find(|trust| trust.as_str() == word).ok_or_else(|| UnknownWord {
+            word: word.to_owned(),
+            kind: "word of trust",
+            choices: "yes, no, auto".to_owned(),
+        })
+    }
+}
+
 /// What decides which findings a scan produces, beside the rules and the data sources.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ScanOptions {
@@ -107,6 +152,9 @@ pub struct ScanOptions {
     pub max_unpacked_bytes: u64,
     /// Unpacked bytes per packed byte, at most (checked once the unpacked size is worth it).
     pub max_inflation: u64,
+    /// Whether marks and ignore files in what is scanned count.
+    #[serde(default)]
+    pub trust_content: TrustContent,
 }
 
 impl Default for ScanOptions {
@@ -118,6 +166,7 @@ impl Default for ScanOptions {
             max_entries: 1_000_000,
             max_unpacked_bytes: 64 << 30,
             max_inflation: 1_000,
+            trust_content: TrustContent::Auto,
         }
     }
 }

@@ -235,7 +235,7 @@ async fn test(name: &str, commands: &CommandCredentialArgs, json: bool, state: &
     let surroundings = Surroundings {
         own_state: Some(state::folder(state.state.as_deref())?),
         credentials: Arc::new(commands.manager().context("--allow-command-credentials")?),
-        credential: None,
+        ..Surroundings::default()
     };
     let trial =
         definition::try_out(&spec, &surroundings).await.with_context(|| format!("datasource {name}"))?;
