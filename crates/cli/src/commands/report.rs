@@ -50,26 +50,29 @@ pub struct Reporting<'a> {
     pub values: Option<Values<'a>>,
 }
 
+/// What reads a data source again.
+pub struct Reader {
+    pub connector: Arc<dyn Connector>,
+    /// It heeds ignore marks as the scan did.
+    pub scanner: Arc<Scanner>,
+}
+
 /// What it takes to read an object again for its values.
 pub struct Values<'a> {
     pub core: &'a ScanCore,
-    /// One that heeds no ignore marks, and one that does.
-    pub scanners: [Arc<Scanner>; 2],
     pub options: &'a ScanOptions,
     /// One for each data source.
-    /// With whether the content is trusted.
-    pub connectors: HashMap<DatasourceId, (Arc<dyn Connector>, bool)>,
+    pub readers: HashMap<DatasourceId, Reader>,
 }
 
 impl Values<'_> {
     /// Those of one object, read again. What has rows is a table, or a file with tables or separated values in it, which
     /// its connector opens as a file whatever it is taken for.
     async fn of(&self, object: &(DatasourceId, ObjectKey), has_rows: bool) -> HashMap<RevealKey, Vec<u8>> {
-        let Some((connector, is_trusted)) = self.connectors.get(&object.0) else { return HashMap::new() };
+        let Some(Reader { connector, scanner }) = self.readers.get(&object.0) else { return HashMap::new() };
         let kind = if has_rows { RecordKind::Table } else { RecordKind::File };
         let object = ListedObject { kind, ..ListedObject::by_key(object.1.clone()) };
-        let (scanner, connector) =
-            (Arc::clone(&self.scanners[usize::from(*is_trusted)]), Arc::clone(connector));
+        let (scanner, connector) = (Arc::clone(scanner), Arc::clone(connector));
         reveal(self.core, scanner, connector, self.options, object).await
     }
 }

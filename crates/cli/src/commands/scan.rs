@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use domesday_connector::credentials::{CommandOutput, CredentialManager, RunSecrets};
-use domesday_connector::{Connector, Registry, Surroundings};
+use domesday_connector::{Registry, Surroundings};
 use domesday_control::{Local, LocalConfig, Progress, RuleCache, StopSignal, WorkerParts, run_local};
 use domesday_engine::{RuleSet, Scanner};
 use domesday_model::{
@@ -22,7 +22,7 @@ use domesday_store::{
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
-use super::report::{Reporting, Values};
+use super::report::{Reader, Reporting, Values};
 use super::{report, runtime};
 use crate::args::{LevelArg, ScanArgs};
 use crate::baseline::{Baseline, SourceRef};
@@ -377,10 +377,8 @@ impl Scan<'_> {
             false => None,
             true => Some(Values {
                 core: &self.core,
-                scanners: [false, true]
-                    .map(|heeds| Arc::new(Scanner::new(Arc::clone(&self.rules)).heeding_marks(heeds))),
                 options: &self.options,
-                connectors: self.connectors(&datasources)?,
+                readers: self.readers(&datasources)?,
             }),
         };
         let reporting = Reporting {
@@ -405,21 +403,22 @@ impl Scan<'_> {
         reporting.write(job).await
     }
 
-    /// What reads each data source, and whether its content is trusted.
-    fn connectors(
-        &self,
-        datasources: &[Datasource],
-    ) -> Result<HashMap<DatasourceId, (Arc<dyn Connector>, bool)>> {
-        let mut connectors = HashMap::new();
+    /// What reads each data source again.
+    fn readers(&self, datasources: &[Datasource]) -> Result<HashMap<DatasourceId, Reader>> {
+        let scanners =
+            [false, true].map(|heeds| Arc::new(Scanner::new(Arc::clone(&self.rules)).heeding_marks(heeds)));
+        let mut readers = HashMap::new();
         for source in datasources {
             let Some(target) = self.targets.iter().find(|target| target.spec.name == source.name) else {
                 continue;
             };
             let surroundings = self.surroundings.for_source(target.spec.credential.as_deref())?;
             let connector = self.registry.create(&source.kind, &source.configuration, &surroundings)?;
-            connectors.insert(source.id, (connector, target.is_trusted(self.options.trust_content)));
+            let is_trusted = target.is_trusted(self.options.trust_content);
+            let scanner = Arc::clone(&scanners[usize::from(is_trusted)]);
+            readers.insert(source.id, Reader { connector, scanner });
         }
-        Ok(connectors)
+        Ok(readers)
     }
 
     fn snapshot(&self, progress: &Progress) -> output::ProgressSnapshot {
