@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::output::{self, RuleInfo};
+use crate::reach::Reach;
 use crate::{connectors, target};
 
 /// The name of a baseline that was given none.
@@ -93,9 +94,8 @@ struct Naming {
 
 impl Naming {
     fn of(source: SourceRef<'_>, anchor: &Path) -> Naming {
-        let factory = connectors::known().get(source.kind);
         let Coverage { root, only, is_part } =
-            factory.map(|factory| factory.coverage(source.configuration)).unwrap_or_default();
+            connectors::known().coverage(source.kind, source.configuration);
         let description = connectors::known().describe(source.kind);
         // The name of a target that was typed is its kind and its place. Another has a name that people gave it,
         // and a remote one an address, which are the same everywhere.
@@ -204,6 +204,7 @@ impl Baseline {
     /// `rules` are those of the report.
     pub fn load<'a>(
         path: &Path,
+        reach: &Reach,
         key: &str,
         sources: impl IntoIterator<Item = SourceRef<'a>>,
         rules: &[RuleInfo],
@@ -211,7 +212,7 @@ impl Baseline {
         let names = Names::new(path, sources)?;
         let rules: HashSet<&str> = rules.iter().map(|rule| rule.id.as_str()).collect();
         let mut known = HashMap::new();
-        read(path, key, |entry| {
+        read(path, reach, key, |entry| {
             known.insert(entry.hash(), rules.contains(entry.rule.as_str()) && names.cover(&entry));
         })?;
         Ok(Baseline { known, names })
@@ -254,8 +255,8 @@ impl Comparison<'_> {
 }
 
 /// Hands each entry of a file to `each`. `key` is the id of the key that its fingerprints must be made with.
-pub fn read(path: &Path, key: &str, mut each: impl FnMut(Entry)) -> Result<()> {
-    let file = std::fs::File::open(path).with_context(|| {
+pub fn read(path: &Path, reach: &Reach, key: &str, mut each: impl FnMut(Entry)) -> Result<()> {
+    let file = reach.open(path).with_context(|| {
         let path = path.display();
         format!("cannot read the baseline {path}; a scan without it and `domesday baseline create -o {path}` make one")
     })?;

@@ -14,13 +14,16 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::ValueEnum;
 use domesday_control::compose;
 use domesday_engine::RuleSource;
+use domesday_model::TrustContent;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::args::values::parse_size;
 use crate::args::{LevelArg, ScanArgs};
 use crate::document::unknown_field;
-use crate::target;
+use crate::output::ConfigurationSummary;
+use crate::reach::Reach;
+use crate::{rules, target};
 
 /// The file's name.
 const NAME: &str = ".domesday.toml";
@@ -35,36 +38,58 @@ const RULE_SECTIONS: [&str; 3] = ["select", "allow", "rule"];
 #[derive(Default, Debug)]
 pub struct Config {
     path: PathBuf,
+    /// BLAKE3 of its text, in hexadecimal digits.
+    hash: String,
     exclude: Vec<String>,
     pub max_file_size: Option<u64>,
     pub level: Option<LevelArg>,
-    pub rules: Vec<PathBuf>,
+    rules: Vec<PathBuf>,
     pub baseline: Option<PathBuf>,
+    /// Which files it may name.
+    pub reach: Reach,
     /// What it says of rules.
-    pub source: Option<RuleSource>,
+    source: Option<RuleSource>,
+}
+
+/// Which file was used.
+pub struct Used {
+    path: String,
+    hash: String,
+}
+
+impl Used {
+    pub fn summary(&self) -> ConfigurationSummary<'_> {
+        ConfigurationSummary { path: &self.path, hash: &self.hash }
+    }
 }
 
 impl Config {
     /// The configuration of a scan: the file that was named, or the one that all targets lead to.
     pub fn of_scan(args: &ScanArgs) -> Result<Option<Config>> {
-        let path = match &args.config {
-            _ if args.no_config => None,
-            Some(path) => Some(path.clone()),
-            None => found(&args.targets)?,
-        };
-        path.map(|path| Config::read(&path)).transpose()
+        match &args.config {
+            _ if args.no_config => Ok(None),
+            Some(path) => Config::read(path, Reach::Anywhere).map(Some),
+            None if args.trust() == TrustContent::No => Ok(None),
+            None => {
+                let read = |path: PathBuf| {
+                    let folder = target::folder_of(&path).to_owned();
+                    Config::read(&path, Reach::Below(folder))
+                };
+                found(&args.targets)?.map(read).transpose()
+            }
+        }
     }
 
-    fn read(path: &Path) -> Result<Config> {
+    fn read(path: &Path, reach: Reach) -> Result<Config> {
         let shown = shown(path);
         let about = || format!("cannot read the configuration {shown}");
         let mut text = String::new();
-        let file = std::fs::File::open(path).with_context(about)?;
+        let file = reach.open(path).with_context(about)?;
         file.take(CONFIG_BYTES_MAX + 1).read_to_string(&mut text).with_context(about)?;
         if text.len() as u64 > CONFIG_BYTES_MAX {
             bail!("{}: it is longer than {CONFIG_BYTES_MAX} bytes", about());
         }
-        Config::parse(path, &shown, &text)
+        Ok(Config { reach, ..Config::parse(path, &shown, &text)? })
     }
 
     fn parse(path: &Path, shown: &str, text: &str) -> Result<Config> {
@@ -78,7 +103,8 @@ impl Config {
             at(place, format!("this is not TOML: {}", error.message().replace('\n', ", ")))
         })?;
         let folder = target::folder_of(path);
-        let mut config = Config { path: path.to_owned(), ..Config::default() };
+        let hash = blake3::hash(text.as_bytes()).to_hex().to_string();
+        let mut config = Config { path: path.to_owned(), hash, ..Config::default() };
         let mut own: Vec<Range<usize>> = Vec::new();
         for (key, value) in document.get_ref() {
             let name = key.get_ref().as_ref();
@@ -131,6 +157,18 @@ impl Config {
         Ok(())
     }
 
+    /// The rule files that it names, and what it says of rules itself.
+    pub fn rules(&self) -> Result<Vec<RuleSource>> {
+        let about = || format!("`rules` of the configuration {}", self.shown());
+        let mut sources = rules::read(&self.rules, &self.reach).with_context(about)?;
+        sources.extend(self.source.clone());
+        Ok(sources)
+    }
+
+    pub fn used(&self) -> Used {
+        Used { path: self.shown(), hash: self.hash.clone() }
+    }
+
     /// Where it was found, for people.
     pub fn shown(&self) -> String {
         shown(&self.path)
@@ -175,12 +213,12 @@ fn found(targets: &[PathBuf]) -> Result<Option<PathBuf>> {
     }
 }
 
-/// The nearest file of a folder or one above it inside the same repository. Outside of one only the folder itself
+/// The nearest file of a folder, whatever it is, or one above it inside the same repository. Outside of one only the folder itself
 /// counts: whoever can write to a folder far above must not decide what is found here.
 fn nearest(folder: &Path) -> Option<PathBuf> {
     let top = target::repository_root(folder).unwrap_or(folder);
     let inside = folder.ancestors().take_while(|folder| folder.starts_with(top));
-    inside.map(|folder| folder.join(NAME)).find(|file| file.is_file())
+    inside.map(|folder| folder.join(NAME)).find(|file| file.symlink_metadata().is_ok())
 }
 
 /// A path for people: from where they stand, if it is below.

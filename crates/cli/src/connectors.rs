@@ -49,10 +49,9 @@ pub fn known() -> &'static Registry {
 
 /// How the objects of a data source are shown.
 pub fn display(name: &str, kind: &str, configuration: &Value, named: NamedBy<'_>) -> Source {
-    let factory = known().get(kind);
     Source {
         name: name.to_owned(),
-        root: factory.map(|factory| factory.display_root(configuration, named)).unwrap_or_default(),
+        root: known().display_root(kind, configuration, named),
         hidden: known().describe(kind).hidden_key_prefix.to_vec(),
     }
 }

@@ -108,6 +108,10 @@ impl<F: ConnectorFactory> ConnectorFactory for Aborting<F> {
         self.0.display_root(configuration, named)
     }
 
+    fn is_local_tree(&self, configuration: &Value) -> bool {
+        self.0.is_local_tree(configuration)
+    }
+
     fn coverage(&self, configuration: &Value) -> Coverage {
         self.0.coverage(configuration)
     }

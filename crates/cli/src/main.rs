@@ -13,6 +13,7 @@ mod failpoints;
 mod fingerprint;
 mod logs;
 mod output;
+mod reach;
 mod request;
 mod rules;
 mod signals;

@@ -1,7 +1,7 @@
 //! The identity of a request: what makes two commands the same scan.
 
 use anyhow::Result;
-use domesday_model::{DatasourceSpec, Level, RuleSetHash, ScanOptions};
+use domesday_model::{DatasourceSpec, Level, RuleSetHash, ScanOptions, TrustContent};
 
 use crate::state::random_bytes;
 use crate::target::Target;
@@ -9,8 +9,8 @@ use crate::target::Target;
 /// Before the request's key, in the node group of a scan.
 pub const GROUP_PREFIX: &str = "local";
 
-pub fn options(level: Level, strict: bool) -> ScanOptions {
-    ScanOptions { min_score: level.floor(), strict, ..ScanOptions::default() }
+pub fn options(level: Level, trust_content: TrustContent, strict: bool) -> ScanOptions {
+    ScanOptions { min_score: level.floor(), trust_content, strict, ..ScanOptions::default() }
 }
 
 /// The node group of a scan: each is one of its own, so that a process does what it was asked for, and an

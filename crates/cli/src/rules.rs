@@ -11,6 +11,7 @@ use domesday_model::MasterJobId;
 use domesday_store::ReportStore;
 
 use crate::output::RuleInfo;
+use crate::reach::Reach;
 use crate::say;
 
 /// The name of the source that `--only` and `--skip` make.
@@ -23,13 +24,12 @@ const RULES_BYTES_MAX: u64 = 16 << 20;
 
 /// The built-in rules and those at `paths`.
 pub fn load(paths: &[PathBuf]) -> Result<RuleSet> {
-    load_with(paths, [])
+    load_with(read(paths, &Reach::Anywhere)?)
 }
 
-/// The same, with what else decides what is found.
-pub fn load_with(paths: &[PathBuf], more: impl IntoIterator<Item = RuleSource>) -> Result<RuleSet> {
+/// The built-in rules and these.
+pub fn load_with(more: impl IntoIterator<Item = RuleSource>) -> Result<RuleSet> {
     let mut sources = RuleSet::builtin_sources();
-    sources.extend(read(paths)?);
     sources.extend(more);
     RuleSet::load(&sources).map_err(|errors| anyhow!("{errors}"))
 }
@@ -50,12 +50,12 @@ pub fn say_notes(rules: &RuleSet) {
 }
 
 /// The rule files at `paths`, with those that they add to; of a folder, its `.toml` files in the order of their names.
-pub fn read(paths: &[PathBuf]) -> Result<Vec<RuleSource>> {
+pub fn read(paths: &[PathBuf], reach: &Reach) -> Result<Vec<RuleSource>> {
     let mut sources = Vec::new();
     for path in paths {
-        let files = if path.is_dir() { files_of(path)? } else { vec![path.clone()] };
+        let files = if reach.is_folder(path) { files_of(path, reach)? } else { vec![path.clone()] };
         for file in files {
-            let source = read_file(&file)?;
+            let source = read_file(&file, reach)?;
             let mut base = source.base();
             sources.push(source);
             for _ in 0..BASES_MAX {
@@ -63,7 +63,7 @@ pub fn read(paths: &[PathBuf]) -> Result<Vec<RuleSource>> {
                 if sources.iter().any(|source| source.name == path.display().to_string()) {
                     break;
                 }
-                let source = read_file(&path)
+                let source = read_file(&path, reach)
                     .with_context(|| format!("{} adds to other rules in `extend.path`", file.display()))?;
                 base = source.base();
                 sources.push(source);
@@ -73,10 +73,10 @@ pub fn read(paths: &[PathBuf]) -> Result<Vec<RuleSource>> {
     Ok(sources)
 }
 
-fn read_file(file: &Path) -> Result<RuleSource> {
+fn read_file(file: &Path, reach: &Reach) -> Result<RuleSource> {
     let about = || format!("cannot read rules from {}", file.display());
     let mut text = String::new();
-    let opened = std::fs::File::open(file).with_context(about)?;
+    let opened = reach.open(file).with_context(about)?;
     opened.take(RULES_BYTES_MAX + 1).read_to_string(&mut text).with_context(about)?;
     if text.len() as u64 > RULES_BYTES_MAX {
         bail!("{}: it is longer than {RULES_BYTES_MAX} bytes", about());
@@ -84,15 +84,10 @@ fn read_file(file: &Path) -> Result<RuleSource> {
     Ok(RuleSource { name: file.display().to_string(), text })
 }
 
-fn files_of(folder: &Path) -> Result<Vec<PathBuf>> {
+fn files_of(folder: &Path, reach: &Reach) -> Result<Vec<PathBuf>> {
     let about = || format!("cannot read rules from {}", folder.display());
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(folder).with_context(about)? {
-        let path = entry.with_context(about)?.path();
-        if path.extension().is_some_and(|extension| extension == "toml") {
-            files.push(path);
-        }
-    }
+    let mut files = reach.list(folder).with_context(about)?;
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
     if files.is_empty() {
         bail!("the folder {} has no .toml files: rules are TOML", folder.display());
     }

@@ -70,6 +70,11 @@ pub trait ConnectorFactory: Send + Sync {
         }
     }
 
+    /// Whether it is a folder or work tree of this machine, whose content is trusted unless somebody says otherwise.
+    fn is_local_tree(&self, _configuration: &Value) -> bool {
+        false
+    }
+
     /// Which part of this machine's files a data source covers.
     fn coverage(&self, _configuration: &Value) -> Coverage {
         Coverage::default()

@@ -18,13 +18,14 @@ mod registry;
 mod regular_file;
 pub mod remote;
 mod trial;
+mod trust;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use domesday_content::ObjectError;
-use domesday_model::{ListedObject, ObjectKey, Origin, ResumePolicy, TargetDraft, UnitRecord};
+use domesday_model::{ListedObject, ObjectKey, Origin, ResumePolicy, TargetDraft, TrustContent, UnitRecord};
 use domesday_scheduler::{Opened, PathKind};
 
 use credentials::{
@@ -41,6 +42,7 @@ pub use host::{Host, HostPattern};
 pub use registry::Registry;
 pub use regular_file::RegularFile;
 pub use trial::{Step, Trial};
+pub use trust::TRUST_CONTENT;
 
 /// One configured data source, ready to be read. Shared by threads.
 #[async_trait]
@@ -129,6 +131,9 @@ pub struct Surroundings {
     pub credentials: Arc<CredentialManager>,
     /// Where the data source's secret is.
     pub credential: Option<CredentialReference>,
+    /// Whether the content may say what is reported of it. A job's word when the registry is asked for a connector; `Yes`
+    /// or `No` when a factory is.
+    pub trust_content: TrustContent,
 }
 
 impl Surroundings {

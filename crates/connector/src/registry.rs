@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use domesday_model::TrustContent;
+
 use crate::address::{Address, Scheme};
+use crate::fields::Field;
 use crate::{
-    Connector, ConnectorError, ConnectorFactory, Description, Recognition, Surroundings, TargetError,
-    TargetFlags,
+    Connector, ConnectorError, ConnectorFactory, Coverage, Description, NamedBy, Recognition, Surroundings,
+    TargetError, TargetFlags, trust,
 };
 
 /// Factories by kind. A connector exists once its line is here.
@@ -30,7 +33,12 @@ impl Registry {
         surroundings: &Surroundings,
     ) -> Result<Arc<dyn Connector>, ConnectorError> {
         match self.factories.get(kind) {
-            Some(factory) => factory.create(configuration, surroundings),
+            Some(factory) => {
+                let (configuration, said) = trust::split(factory.kind(), configuration)?;
+                let said = said.and(surroundings.trust_content);
+                let trust_content = trust::resolve(factory.as_ref(), &configuration, said);
+                factory.create(&configuration, &Surroundings { trust_content, ..surroundings.clone() })
+            }
             None => {
                 let known = self.kinds().collect::<Vec<_>>().join(", ");
                 Err(ConnectorError::UnknownKind(kind.to_owned(), known))
@@ -41,6 +49,40 @@ impl Registry {
     /// What is wrong with a configuration, by the name of its field. The data source itself is not reached for.
     pub fn check(&self, kind: &str, configuration: &serde_json::Value) -> Result<(), ConnectorError> {
         self.create(kind, configuration, &Surroundings::default()).map(|_| ())
+    }
+
+    /// Whether the content of a data source may say what is reported of it, where a job says `asked` of all.
+    pub fn trusts_content(
+        &self,
+        kind: &str,
+        configuration: &serde_json::Value,
+        asked: TrustContent,
+    ) -> Result<bool, ConnectorError> {
+        let Some(factory) = self.factories.get(kind) else { return Ok(false) };
+        let (configuration, said) = trust::split(factory.kind(), configuration)?;
+        Ok(trust::resolve(factory.as_ref(), &configuration, said.and(asked)) == TrustContent::Yes)
+    }
+
+    /// What is shown before the keys of a data source's objects.
+    pub fn display_root(&self, kind: &str, configuration: &serde_json::Value, named: NamedBy<'_>) -> Vec<u8> {
+        let Some(factory) = self.get(kind) else { return Vec::new() };
+        trust::split(factory.kind(), configuration)
+            .map(|(configuration, _)| factory.display_root(&configuration, named))
+            .unwrap_or_default()
+    }
+
+    /// Which part of this machine's files a data source covers.
+    pub fn coverage(&self, kind: &str, configuration: &serde_json::Value) -> Coverage {
+        let Some(factory) = self.get(kind) else { return Coverage::default() };
+        trust::split(factory.kind(), configuration)
+            .map(|(configuration, _)| factory.coverage(&configuration))
+            .unwrap_or_default()
+    }
+
+    /// The fields of a kind's configuration: its own, and the one that all have.
+    pub fn fields(&self, kind: &str) -> Vec<Field> {
+        let own = self.get(kind).map(ConnectorFactory::fields).unwrap_or_default();
+        own.into_iter().chain([trust::field()]).collect()
     }
 
     pub fn get(&self, kind: &str) -> Option<&dyn ConnectorFactory> {

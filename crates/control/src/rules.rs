@@ -13,7 +13,7 @@ use crate::ControlError;
 /// Scanners kept ready; jobs that run at once rarely have more.
 const CACHED_MAX: usize = 16;
 
-/// Rule sets by their hash, and scanners by that and the lowest score that is kept.
+/// Rule sets by their hash, and scanners by that, the lowest score that is kept and whether ignore marks count.
 #[derive(Default)]
 pub struct RuleCache {
     cached: Mutex<Cached>,
@@ -24,7 +24,7 @@ pub struct RuleCache {
 #[derive(Default)]
 struct Cached {
     rules: HashMap<RuleSetHash, Arc<RuleSet>>,
-    scanners: HashMap<(RuleSetHash, Score), Arc<Scanner>>,
+    scanners: HashMap<(RuleSetHash, Score, bool), Arc<Scanner>>,
 }
 
 impl RuleCache {
@@ -33,7 +33,7 @@ impl RuleCache {
         let hash = scanner.rules().hash();
         let cached = Cached {
             rules: [(hash, Arc::clone(scanner.rules()))].into(),
-            scanners: [((hash, scanner.floor()), scanner)].into(),
+            scanners: [((hash, scanner.floor(), scanner.heeds_marks()), scanner)].into(),
         };
         RuleCache { cached: Mutex::new(cached), ..RuleCache::default() }
     }
@@ -50,18 +50,20 @@ impl RuleCache {
         read(store, hash).await
     }
 
-    /// The scanner of a rule set that reports from `floor` on.
+    /// The scanner of a rule set that reports from `floor` on. With `heeds_marks` ignore marks count.
     pub(crate) async fn scanner(
         &self,
         store: &dyn SharedStore,
         hash: RuleSetHash,
         floor: Score,
+        heeds_marks: bool,
     ) -> Result<Arc<Scanner>, ControlError> {
-        if let Some(scanner) = self.ready(hash, floor) {
+        let key = (hash, floor, heeds_marks);
+        if let Some(scanner) = self.ready(key) {
             return Ok(scanner);
         }
         let _reading = self.reading.lock().await;
-        if let Some(scanner) = self.ready(hash, floor) {
+        if let Some(scanner) = self.ready(key) {
             return Ok(scanner);
         }
         let known = self.cached.lock().rules.get(&hash).cloned();
@@ -69,18 +71,18 @@ impl RuleCache {
             Some(rules) => rules,
             None => Arc::new(read(store, hash).await?),
         };
-        let scanner = Arc::new(Scanner::with_floor(Arc::clone(&rules), floor));
+        let scanner = Arc::new(Scanner::with_floor(Arc::clone(&rules), floor).heeding_marks(heeds_marks));
         let mut cached = self.cached.lock();
         if cached.scanners.len() >= CACHED_MAX {
             *cached = Cached::default();
         }
         cached.rules.insert(hash, rules);
-        cached.scanners.insert((hash, floor), Arc::clone(&scanner));
+        cached.scanners.insert(key, Arc::clone(&scanner));
         Ok(scanner)
     }
 
-    fn ready(&self, hash: RuleSetHash, floor: Score) -> Option<Arc<Scanner>> {
-        self.cached.lock().scanners.get(&(hash, floor)).cloned()
+    fn ready(&self, key: (RuleSetHash, Score, bool)) -> Option<Arc<Scanner>> {
+        self.cached.lock().scanners.get(&key).cloned()
     }
 }
 

@@ -117,6 +117,10 @@ impl ConnectorFactory for GitFactory {
         }
     }
 
+    fn is_local_tree(&self, configuration: &Value) -> bool {
+        GitConfig::parse(configuration).is_ok_and(|config| config.path.is_some())
+    }
+
     fn coverage(&self, configuration: &Value) -> Coverage {
         let Ok(config) = GitConfig::parse(configuration) else { return Coverage::default() };
         let is_part = !config.refs.is_empty()

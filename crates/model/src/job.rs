@@ -92,6 +92,51 @@ impl DatasourceSpec {
     }
 }
 
+/// Whether what is scanned may say what is reported of it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TrustContent {
+    Yes,
+    No,
+    /// A local folder or work tree may, and nothing else.
+    #[default]
+    Auto,
+}
+
+impl TrustContent {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            TrustContent::Yes => "yes",
+            TrustContent::No => "no",
+            TrustContent::Auto => "auto",
+        }
+    }
+
+    /// What two say together: whoever says no is heard, then whoever says yes.
+    #[must_use]
+    pub fn and(self, other: TrustContent) -> TrustContent {
+        use TrustContent::{Auto, No, Yes};
+        match (self, other) {
+            (No, _) | (_, No) => No,
+            (Yes, _) | (_, Yes) => Yes,
+            (Auto, Auto) => Auto,
+        }
+    }
+}
+
+impl std::str::FromStr for TrustContent {
+    type Err = UnknownWord;
+
+    fn from_str(word: &str) -> Result<Self, UnknownWord> {
+        let all = [TrustContent::Yes, TrustContent::No, TrustContent::Auto];
+        all.into_iter().find(|trust| trust.as_str() == word).ok_or_else(|| UnknownWord {
+            word: word.to_owned(),
+            kind: "word of trust",
+            choices: "yes, no, auto".to_owned(),
+        })
+    }
+}
+
 /// What decides which findings a scan produces, beside the rules and the data sources.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ScanOptions {
@@ -111,6 +156,9 @@ pub struct ScanOptions {
     /// what is stored unless it is set, so that it changes no key that is made of options without it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub strict: bool,
+    /// Whether marks and ignore files in what is scanned count.
+    #[serde(default)]
+    pub trust_content: TrustContent,
 }
 
 impl Default for ScanOptions {
@@ -123,6 +171,7 @@ impl Default for ScanOptions {
             max_unpacked_bytes: 64 << 30,
             max_inflation: 1_000,
             strict: false,
+            trust_content: TrustContent::Auto,
         }
     }
 }

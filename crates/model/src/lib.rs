@@ -31,7 +31,7 @@ pub use ids::{
     BatchId, CheckpointId, ClaimId, DatasourceId, EnumerationSessionId, FindingId, JobId, MasterJobId,
     ProcessId, RuleSetHash, ScanTargetId, TaskId, UnitId,
 };
-pub use job::{Command, DatasourceSpec, JobConfiguration, ScanOptions};
+pub use job::{Command, DatasourceSpec, JobConfiguration, ScanOptions, TrustContent};
 pub use key::ObjectKey;
 pub use object::{ListedObject, ObjectReport, ObjectStatus};
 pub use origin::Origin;

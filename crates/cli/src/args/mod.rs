@@ -22,7 +22,7 @@ pub mod fleet;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use domesday_model::{Category, Level, Regulation, Sensitivity};
+use domesday_model::{Category, Level, Regulation, Sensitivity, TrustContent};
 use tracing::level_filters::LevelFilter;
 
 use crate::logs::LogFormat;
@@ -164,6 +164,13 @@ pub struct ScanArgs {
     /// Use no configuration file
     #[arg(long, conflicts_with = "config")]
     pub no_config: bool,
+    /// Whether ignore marks, ignore files and the .domesday.toml in what is scanned count (yes, no, auto); auto trusts
+    /// a local folder or work tree, and nothing else
+    #[arg(long, value_name = "WORD", default_value = "auto")]
+    pub trust_content: TrustContent,
+    /// The same as --trust-content no
+    #[arg(long, conflicts_with = "trust_content")]
+    pub untrusted: bool,
     #[arg(long, value_name = "REFERENCE", help = fingerprint_key_help())]
     pub fingerprint_key: Option<String>,
     #[command(flatten)]
@@ -195,6 +202,13 @@ pub struct ScanArgs {
     /// Here only to say what to do instead.
     #[arg(long, value_name = "URL", hide = true)]
     pub store: Option<String>,
+}
+
+impl ScanArgs {
+    /// Whether content is trusted, in one word.
+    pub fn trust(&self) -> TrustContent {
+        if self.untrusted { TrustContent::No } else { self.trust_content }
+    }
 }
 
 #[derive(Args)]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use domesday_model::MissedFirings;
+use domesday_model::{MissedFirings, TrustContent};
 
 use super::values::{Setting, parse_setting};
 use super::{LevelArg, StateArgs};
@@ -127,6 +127,10 @@ pub struct TemplateFields {
     /// Keep findings of at least this confidence [default: medium]
     #[arg(long, value_name = "LEVEL")]
     pub level: Option<LevelArg>,
+    /// Whether ignore marks and ignore files in what is scanned count (yes, no, auto) [default: what the data
+    /// sources say]
+    #[arg(long, value_name = "WORD")]
+    pub trust_content: Option<TrustContent>,
     /// A limit of the scan: occurrence_cap, max_depth, max_entries, max_unpacked_bytes, max_inflation; or strict, so that
     /// a format that is recognised and not read makes a job incomplete
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_setting)]

@@ -100,7 +100,7 @@ fn placed(text: &str) -> (tempfile::TempDir, PathBuf, Value) {
 fn load(text: &str) -> Result<Baseline> {
     let (_folder, path, configuration) = placed(text);
     let source = SourceRef { name: "filesystem:x", kind: "filesystem", configuration: &configuration };
-    Baseline::load(&path, KEY, [source], &rules())
+    Baseline::load(&path, &Reach::Anywhere, KEY, [source], &rules())
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn only_what_a_scan_covers_can_be_gone() {
     let gone = |kind: &str, configuration: Value| {
         let name = format!("{kind}:x");
         let source = SourceRef { name: &name, kind, configuration: &configuration };
-        Baseline::load(&path, KEY, [source], &rules()).unwrap().compare().gone()
+        Baseline::load(&path, &Reach::Anywhere, KEY, [source], &rules()).unwrap().compare().gone()
     };
     assert_eq!(gone("filesystem", json!({ "root": root })), Some(4));
     assert_eq!(gone("filesystem", json!({ "root": root.join("src") })), Some(3));

@@ -12,6 +12,7 @@ use super::{list_format, runtime};
 use crate::args::{BaselineArgs, BaselineCommand, BaselineCreate};
 use crate::baseline::{self, ENTRIES_MAX, Entry, Names, SourceRef};
 use crate::book;
+use crate::reach::Reach;
 use crate::{Exit, output, rules, say};
 
 pub fn run(args: &BaselineArgs) -> Result<Exit> {
@@ -32,7 +33,7 @@ async fn create(args: &BaselineCreate) -> Result<Exit> {
     let names = Names::new(&args.output, datasources.iter().map(SourceRef::from))?;
     let mut entries: BTreeSet<Entry> = BTreeSet::new();
     for path in &args.merge {
-        baseline::read(path, &key, |entry| {
+        baseline::read(path, &Reach::Anywhere, &key, |entry| {
             entries.insert(entry);
         })?;
     }

@@ -16,6 +16,7 @@ use crate::args::FindingsArgs;
 use crate::baseline::{Baseline, SourceRef};
 use crate::book;
 use crate::output::Sources;
+use crate::reach::Reach;
 use crate::{Exit, connectors, rules};
 
 pub fn run(args: &FindingsArgs) -> Result<Exit> {
@@ -29,7 +30,8 @@ async fn show(args: &FindingsArgs) -> Result<Exit> {
     let set = Arc::new(rules::of_job(store.as_ref(), job.id).await?);
     let rules = rules::infos(&set);
     let key = store.job_fingerprint_key(job.id).await?.unwrap_or_default();
-    let known = |path: &PathBuf| Baseline::load(path, &key, datasources.iter().map(SourceRef::from), &rules);
+    let refs = || datasources.iter().map(SourceRef::from);
+    let known = |path: &PathBuf| Baseline::load(path, &Reach::Anywhere, &key, refs(), &rules);
     let baseline = args.baseline.as_ref().map(known).transpose()?;
     let only = args.report.only(&rules)?;
     let reporting = Reporting {
@@ -45,6 +47,7 @@ async fn show(args: &FindingsArgs) -> Result<Exit> {
         only: &only,
         explain: args.report.explain,
         baseline: baseline.as_ref(),
+        configuration: None,
         format: args.report.format,
         output: args.report.output.as_deref(),
         quiet: true,

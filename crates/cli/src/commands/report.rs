@@ -19,7 +19,8 @@ use super::{stderr_style, stdout_style};
 use crate::Exit;
 use crate::baseline::Baseline;
 use crate::output::{
-    self, BaselineSummary, ClassFilter, Format, Report, ReportMeta, Row, RuleInfo, Sources, Style, Summary,
+    self, BaselineSummary, ClassFilter, ConfigurationSummary, Format, Report, ReportMeta, Row, RuleInfo,
+    Sources, Style, Summary,
 };
 
 /// Problems named in a summary, at most.
@@ -38,6 +39,8 @@ pub struct Reporting<'a> {
     pub explain: bool,
     /// What is known, and not shown.
     pub baseline: Option<&'a Baseline>,
+    /// What this process read the configuration from.
+    pub configuration: Option<ConfigurationSummary<'a>>,
     pub format: Option<Format>,
     pub output: Option<&'a Path>,
     /// No summary beside the report.
@@ -47,23 +50,29 @@ pub struct Reporting<'a> {
     pub values: Option<Values<'a>>,
 }
 
+/// What reads a data source again.
+pub struct Reader {
+    pub connector: Arc<dyn Connector>,
+    /// It heeds ignore marks as the scan did.
+    pub scanner: Arc<Scanner>,
+}
+
 /// What it takes to read an object again for its values.
 pub struct Values<'a> {
     pub core: &'a ScanCore,
-    pub scanner: Arc<Scanner>,
     pub options: &'a ScanOptions,
     /// One for each data source.
-    pub connectors: HashMap<DatasourceId, Arc<dyn Connector>>,
+    pub readers: HashMap<DatasourceId, Reader>,
 }
 
 impl Values<'_> {
     /// Those of one object, read again. What has rows is a table, or a file with tables or separated values in it, which
     /// its connector opens as a file whatever it is taken for.
     async fn of(&self, object: &(DatasourceId, ObjectKey), has_rows: bool) -> HashMap<RevealKey, Vec<u8>> {
-        let Some(connector) = self.connectors.get(&object.0) else { return HashMap::new() };
+        let Some(Reader { connector, scanner }) = self.readers.get(&object.0) else { return HashMap::new() };
         let kind = if has_rows { RecordKind::Table } else { RecordKind::File };
         let object = ListedObject { kind, ..ListedObject::by_key(object.1.clone()) };
-        let (scanner, connector) = (Arc::clone(&self.scanner), Arc::clone(connector));
+        let (scanner, connector) = (Arc::clone(scanner), Arc::clone(connector));
         reveal(self.core, scanner, connector, self.options, object).await
     }
 }
@@ -86,8 +95,14 @@ impl Reporting<'_> {
         };
         let totals = self.store.summary(job.id).await?;
         let problems = self.store.problems(job.id, PROBLEMS_NAMED_MAX).await?;
-        let mut summary =
-            Summary { job, totals: &totals, problems: &problems, elapsed: self.elapsed, baseline: None };
+        let mut summary = Summary {
+            job,
+            totals: &totals,
+            problems: &problems,
+            elapsed: self.elapsed,
+            baseline: None,
+            configuration: self.configuration,
+        };
         let tally = {
             let mut report = Report::begin(format, &mut out.writer, meta)?;
             let mut occurrences = self.store.occurrences(job.id, self.filter.clone()).await?;

@@ -11,6 +11,7 @@ use domesday_model::key::escaped;
 use super::sample::{self, Sample};
 use super::{list_format, stdout_style};
 use crate::args::{RulesArgs, RulesCommand, SelectArgs};
+use crate::reach::Reach;
 use crate::{Exit, output, rules};
 
 pub fn run(args: &RulesArgs) -> Result<Exit> {
@@ -25,7 +26,9 @@ pub fn run(args: &RulesArgs) -> Result<Exit> {
 }
 
 fn list(paths: &[PathBuf], select: &SelectArgs, json: bool) -> Result<Exit> {
-    let set = rules::load_with(paths, rules::selection(&select.only, &select.skip))?;
+    let set = rules::load_with(
+        rules::read(paths, &Reach::Anywhere)?.into_iter().chain(rules::selection(&select.only, &select.skip)),
+    )?;
     rules::say_notes(&set);
     let infos = rules::infos(&Arc::new(set));
     output::write_rules(&mut std::io::stdout().lock(), &infos, list_format(json), stdout_style())?;
@@ -111,7 +114,7 @@ pub fn validator(validator: &Validator) -> String {
 
 /// Checks the files as a scan would load them, with every example in them.
 fn check(paths: &[PathBuf]) -> Result<Exit> {
-    let count = rules::check(&rules::read(paths)?)?;
+    let count = rules::check(&rules::read(paths, &Reach::Anywhere)?)?;
     writeln!(std::io::stdout(), "{count} rules are in order")?;
     Ok(Exit::Clean)
 }

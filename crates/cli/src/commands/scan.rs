@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use domesday_connector::credentials::{CredentialManager, CredentialPolicy, RunSecrets};
-use domesday_connector::{Connector, HostPattern, Registry, Surroundings};
+use domesday_connector::{HostPattern, Registry, Surroundings};
 use domesday_control::{Local, LocalConfig, Progress, RuleCache, StopSignal, WorkerParts, run_local};
 use domesday_engine::{RuleSet, Scanner};
 use domesday_model::{
@@ -22,12 +22,13 @@ use domesday_store::{
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
-use super::report::{Reporting, Values};
+use super::report::{Reader, Reporting, Values};
 use super::{report, runtime};
 use crate::args::{LevelArg, ScanArgs};
 use crate::baseline::{Baseline, SourceRef};
-use crate::config::Config;
+use crate::config::{Config, Used};
 use crate::output::{self, ClassFilter, RuleInfo, Sources};
+use crate::reach::Reach;
 use crate::state::{self, random_bytes};
 use crate::target::{self, Target, Targets};
 use crate::{Exit, connectors, fingerprint, request, rules, say, signals};
@@ -53,12 +54,13 @@ pub fn run(args: &ScanArgs) -> Result<Exit> {
         say(format_args!("using {} (--no-config leaves it out)", config.shown()));
     }
     let Targets { targets, secrets } = target::targets(args, config.as_ref(), &folder)?;
+    let configuration = config.as_ref().map(Config::used);
     let config = config.unwrap_or_default();
     if let Some(path) = &args.report.output {
         report::check_output(path)?;
     }
-    let options =
-        request::options(args.level.or(config.level).unwrap_or(LevelArg::Medium).into(), args.strict);
+    let level = args.level.or(config.level).unwrap_or(LevelArg::Medium);
+    let options = request::options(level.into(), args.trust(), args.strict);
     let key_reference = fingerprint::reference(args.fingerprint_key.as_deref());
     // The book waits for the disk and the rules for the processor.
     let (opened, ready) = beside(
@@ -80,8 +82,12 @@ pub fn run(args: &ScanArgs) -> Result<Exit> {
     let infos = rules::infos(&rules);
     let only = args.report.only(&infos)?;
     let sources = || targets.iter().map(|target| SourceRef::from(&target.spec));
-    let known = |path: &PathBuf| Baseline::load(path, &key.id(), sources(), &infos);
-    let baseline = args.baseline.as_ref().or(config.baseline.as_ref()).map(known).transpose()?;
+    let (baseline, reach) = match &args.baseline {
+        Some(path) => (Some(path), &Reach::Anywhere),
+        None => (config.baseline.as_ref(), &config.reach),
+    };
+    let known = |path: &PathBuf| Baseline::load(path, reach, &key.id(), sources(), &infos);
+    let baseline = baseline.map(known).transpose()?;
     let config = args.jobs.map_or_else(CoreConfig::default, |jobs| CoreConfig::for_threads(jobs.into()));
     let fingerprint_key = key.id();
     let core = Arc::new(ScanCore::new(config, key).context("cannot start the scan threads")?);
@@ -96,10 +102,16 @@ pub fn run(args: &ScanArgs) -> Result<Exit> {
         only,
         infos,
         baseline,
+        configuration,
         store,
         core,
         threads: config.threads,
-        surroundings: Surroundings { own_state: Some(folder), credentials, credential: None },
+        surroundings: Surroundings {
+            own_state: Some(folder),
+            credentials,
+            trust_content: args.trust(),
+            ..Surroundings::default()
+        },
         registry: connectors::of_scan(args.show_values),
         begun,
     };
@@ -142,9 +154,9 @@ fn open(folder: &Path, with_key: bool) -> Result<(SqliteStore, Option<Fingerprin
 
 /// The built-in rules, the user's own, and what is said of them.
 fn rule_set(args: &ScanArgs, config: &Config) -> Result<RuleSet> {
-    let paths = [config.rules.as_slice(), &args.rules].concat();
+    let typed = rules::read(&args.rules, &Reach::Anywhere)?;
     let selection = rules::selection(&args.select.only, &args.select.skip);
-    let rules = rules::load_with(&paths, config.source.clone().into_iter().chain(selection))?;
+    let rules = rules::load_with(config.rules()?.into_iter().chain(typed).chain(selection))?;
     if !args.quiet {
         rules::say_notes(&rules);
     }
@@ -153,7 +165,10 @@ fn rule_set(args: &ScanArgs, config: &Config) -> Result<RuleSet> {
 
 /// The scanner of all objects, which gets ready for the first of them while the book is opened.
 fn scanner(rules: &Arc<RuleSet>, options: &ScanOptions, targets: &[Target]) -> Arc<Scanner> {
-    let scanner = Arc::new(Scanner::with_floor(Arc::clone(rules), options.min_score));
+    // Targets that are trusted otherwise have one of their own, made when it is needed.
+    let heeds_marks = targets.first().is_some_and(|target| target.is_trusted(options.trust_content));
+    let scanner = Scanner::with_floor(Arc::clone(rules), options.min_score).heeding_marks(heeds_marks);
+    let scanner = Arc::new(scanner);
     if let Some(first) = targets.first().map(|target| target.shown.clone()) {
         let scanner = Arc::clone(&scanner);
         // Without a thread to do it now, it is done when it is needed.
@@ -197,6 +212,7 @@ struct Scan<'a> {
     only: ClassFilter,
     infos: Vec<RuleInfo>,
     baseline: Option<Baseline>,
+    configuration: Option<Used>,
     store: Arc<SqliteStore>,
     core: Arc<ScanCore>,
     threads: usize,
@@ -372,9 +388,8 @@ impl Scan<'_> {
             false => None,
             true => Some(Values {
                 core: &self.core,
-                scanner: Arc::new(Scanner::new(Arc::clone(&self.rules))),
                 options: &self.options,
-                connectors: self.connectors(&datasources)?,
+                readers: self.readers(&datasources)?,
             }),
         };
         let reporting = Reporting {
@@ -389,6 +404,7 @@ impl Scan<'_> {
             only: &self.only,
             explain: self.args.report.explain,
             baseline: self.baseline.as_ref(),
+            configuration: self.configuration.as_ref().map(Used::summary),
             format: self.args.report.format,
             output: self.args.report.output.as_deref(),
             quiet: self.args.quiet,
@@ -398,18 +414,22 @@ impl Scan<'_> {
         reporting.write(job).await
     }
 
-    /// What reads each data source.
-    fn connectors(&self, datasources: &[Datasource]) -> Result<HashMap<DatasourceId, Arc<dyn Connector>>> {
-        let mut connectors = HashMap::new();
+    /// What reads each data source again.
+    fn readers(&self, datasources: &[Datasource]) -> Result<HashMap<DatasourceId, Reader>> {
+        let scanners =
+            [false, true].map(|heeds| Arc::new(Scanner::new(Arc::clone(&self.rules)).heeding_marks(heeds)));
+        let mut readers = HashMap::new();
         for source in datasources {
             let Some(target) = self.targets.iter().find(|target| target.spec.name == source.name) else {
                 continue;
             };
             let surroundings = self.surroundings.for_source(target.spec.credential.as_deref())?;
             let connector = self.registry.create(&source.kind, &source.configuration, &surroundings)?;
-            connectors.insert(source.id, connector);
+            let is_trusted = target.is_trusted(self.options.trust_content);
+            let scanner = Arc::clone(&scanners[usize::from(is_trusted)]);
+            readers.insert(source.id, Reader { connector, scanner });
         }
-        Ok(connectors)
+        Ok(readers)
     }
 
     fn snapshot(&self, progress: &Progress) -> output::ProgressSnapshot {

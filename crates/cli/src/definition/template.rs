@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::check_name;
 use crate::args::{LevelArg, TemplateEdit, TemplateFields};
 use crate::document::{Fields, unknown_field};
+use crate::reach::Reach;
 use crate::rules::{self, SELECTION};
 
 /// What `show` adds to a definition.
@@ -49,6 +50,9 @@ pub fn from_value(value: Value, name: Option<&str>, folder: &Path) -> Result<Sca
     let mut options = ScanOptions::default();
     if let Some(level) = fields.text("level")? {
         options.min_score = floor(&fields.what, &level)?;
+    }
+    if let Some(trust) = fields.take("trust_content", "yes, no or auto")? {
+        options.trust_content = trust;
     }
     if let Some(value) = fields.value("options") {
         let Value::Object(given) = value else { bail!("{}: options: expected a table", fields.what) };
@@ -101,7 +105,7 @@ fn select(rules: &mut Vec<TemplateRules>, only: &[String], skip: &[String]) {
 }
 
 fn read_rules(what: &str, paths: &[PathBuf]) -> Result<Vec<TemplateRules>> {
-    let read = rules::read(paths).map_err(|error| anyhow!("{what}: rules: {error:#}"))?;
+    let read = rules::read(paths, &Reach::Anywhere).map_err(|error| anyhow!("{what}: rules: {error:#}"))?;
     Ok(read.into_iter().map(|RuleSource { name, text }| TemplateRules { name, text }).collect())
 }
 
@@ -122,6 +126,7 @@ fn set_option(what: &str, options: &mut ScanOptions, option: &str, value: Value)
     }
     let expected = match known[option] {
         Value::Bool(_) => "true or false",
+        Value::String(_) => "yes, no or auto",
         _ => "a number from 0 up, within its limits",
     };
     known.insert(option.to_owned(), value);
@@ -181,6 +186,7 @@ fn with_flags(mut template: ScanTemplate, flags: &TemplateFields) -> Result<Scan
     if let Some(level) = flags.level {
         template.options.min_score = domesday_model::Level::from(level).floor();
     }
+    template.options.trust_content = flags.trust_content.unwrap_or(template.options.trust_content);
     for setting in &flags.option {
         set_option(&what, &mut template.options, &setting.path.join("."), setting.value.clone())?;
     }

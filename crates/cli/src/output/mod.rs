@@ -194,6 +194,15 @@ pub struct Summary<'a> {
     pub problems: &'a [Problem],
     pub elapsed: Duration,
     pub baseline: Option<BaselineSummary>,
+    pub configuration: Option<ConfigurationSummary<'a>>,
+}
+
+/// The configuration file that a scan used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
+pub struct ConfigurationSummary<'a> {
+    pub path: &'a str,
+    /// BLAKE3 of the file, in hexadecimal digits.
+    pub hash: &'a str,
 }
 
 /// What became of a report that was compared with a baseline.

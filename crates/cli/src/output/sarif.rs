@@ -148,6 +148,12 @@ impl<W: Write> ReportWriter for SarifWriter<'_, W> {
         if let Some(finished) = job.finished_at_ms {
             invocation["endTimeUtc"] = timestamp(finished).into();
         }
+        let mut properties = Map::new();
+        properties.extend(summary.configuration.map(|used| ("configuration".to_owned(), json!(used))));
+        properties.extend(summary.baseline.map(|baseline| ("baseline".to_owned(), json!(baseline))));
+        if !properties.is_empty() {
+            invocation["properties"] = properties.into();
+        }
         self.out.write_all(b"\n],\n\"invocations\":[")?;
         write_json(&mut self.out, &invocation)?;
         self.out.write_all(b"]}]}\n")?;

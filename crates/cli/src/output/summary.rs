@@ -18,7 +18,7 @@ use serde::Serialize;
 use super::human::{bytes, count, counted, duration};
 use super::json::{StepJson, steps};
 use super::table::{level_paint, paint};
-use super::{BaselineSummary, Sources, Style, Summary, text};
+use super::{BaselineSummary, ConfigurationSummary, Sources, Style, Summary, text};
 
 /// Objects named below each reason, so that a summary stays short whatever happened.
 const EXAMPLES_PER_REASON: usize = 3;
@@ -85,6 +85,9 @@ pub fn write_summary(
             count(totals.overflow)
         );
         line(out, style, "", &more)?;
+    }
+    if let Some(used) = summary.configuration {
+        line(out, style, "config", &format!("{}, BLAKE3 {}", text::shown(used.path), used.hash))?;
     }
     if let Some(baseline) = &summary.baseline {
         write_baseline(out, baseline, totals.overflow, style)?;
@@ -252,6 +255,8 @@ pub struct SummaryJson<'a> {
     findings: FindingsJson,
     #[serde(skip_serializing_if = "Option::is_none")]
     baseline: Option<BaselineSummary>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    configuration: Option<ConfigurationSummary<'a>>,
     objects: ObjectsJson,
     bytes: BytesJson,
     skipped: Vec<ReasonJson>,
@@ -363,6 +368,7 @@ impl<'a> SummaryJson<'a> {
                 overflow: totals.overflow,
             },
             baseline: summary.baseline,
+            configuration: summary.configuration,
             objects: ObjectsJson {
                 listed: totals.objects_listed,
                 done: totals.objects_done,

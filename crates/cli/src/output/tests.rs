@@ -161,6 +161,7 @@ impl Case {
                 problems: &self.problems,
                 elapsed,
                 baseline: None,
+                configuration: None,
             })
             .unwrap();
         String::from_utf8(out).unwrap()
@@ -296,8 +297,14 @@ fn the_summary_says_what_is_missing_and_why() {
     let mut failed = job(JobStatus::Failed);
     failed.failure_reason = Some("nothing could be listed\x1b".into());
     let totals = JobSummary { overflow: 1200, tasks_failed: 1, tasks_open: 2, ..JobSummary::default() };
-    let summary =
-        Summary { job: &failed, totals: &totals, problems: &[], baseline: None, elapsed: Duration::ZERO };
+    let summary = Summary {
+        job: &failed,
+        totals: &totals,
+        problems: &[],
+        baseline: None,
+        configuration: None,
+        elapsed: Duration::ZERO,
+    };
     let expected = "\
 findings  none
           1,200 more of the same rule in the same object, counted and not listed
@@ -579,6 +586,7 @@ fn every_row_is_written_before_the_next_arrives() {
                 totals: &totals,
                 problems: &[],
                 baseline: None,
+                configuration: None,
                 elapsed: Duration::ZERO,
             })
             .unwrap();

@@ -15,7 +15,7 @@ use anyhow::{Context, Result, bail};
 use domesday_connector::address::{Address, Login};
 use domesday_connector::credentials::{CredentialReference, RunSecrets};
 use domesday_connector::{Configured, Exclude, HistoryFlags, NamedBy, TargetFlags, WebFlags};
-use domesday_model::{DatasourceSpec, ObjectKey};
+use domesday_model::{DatasourceSpec, ObjectKey, TrustContent};
 use serde_json::{Value, json};
 
 use crate::args::{GitArgs, ScanArgs};
@@ -238,6 +238,12 @@ impl Target {
     /// Whether the same command reads the same thing again.
     pub fn is_repeatable(&self) -> bool {
         connectors::known().describe(&self.spec.kind).is_repeatable
+    }
+
+    /// Whether its content may say what is reported of it, where the command says `asked`.
+    pub fn is_trusted(&self, asked: TrustContent) -> bool {
+        let Self { spec, .. } = self;
+        connectors::known().trusts_content(&spec.kind, &spec.configuration, asked).unwrap_or(false)
     }
 
     /// What makes this the same target as one that was typed before: all of it but the secret that came with it,

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use domesday_connector::ConnectorError;
-use domesday_model::ObjectKey;
+use domesday_model::{ObjectKey, TrustContent};
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use parking_lot::Mutex;
@@ -32,6 +32,7 @@ type Applying = Arc<Vec<(usize, Arc<Gitignore>)>>;
 
 pub(super) struct Ignores {
     exclude: Arc<Gitignore>,
+    reads_files: bool,
     /// A folder without a file of its own shares what applies in the one above it.
     folders: Mutex<HashMap<ObjectKey, Applying>>,
 }
@@ -43,7 +44,8 @@ pub(super) struct FolderIgnores {
 }
 
 impl Ignores {
-    pub fn new(config: &FilesystemConfig) -> Result<Ignores, ConnectorError> {
+    /// Files in a tree that is not trusted do not count.
+    pub fn new(config: &FilesystemConfig, trust: TrustContent) -> Result<Ignores, ConnectorError> {
         let mut builder = GitignoreBuilder::new("");
         for pattern in &config.exclude {
             builder.add_line(None, pattern).map_err(|error| ConnectorError::Configuration {
@@ -55,13 +57,17 @@ impl Ignores {
             kind: KIND,
             detail: format!("field `exclude`: {error}"),
         })?;
-        Ok(Ignores { exclude: Arc::new(exclude), folders: Mutex::default() })
+        let reads_files = trust != TrustContent::No;
+        Ok(Ignores { exclude: Arc::new(exclude), reads_files, folders: Mutex::default() })
     }
 
     /// Goes up to the nearest folder that is remembered, mostly the parent, and down again to `folder`, which is
     /// open as `opened`: however deep the tree is, a folder costs one look.
     pub fn for_folder(&self, root: &Root, folder: &ObjectKey, opened: BorrowedFd<'_>) -> FolderIgnores {
         let mut files = Applying::default();
+        if !self.reads_files {
+            return FolderIgnores { exclude: Arc::clone(&self.exclude), files };
+        }
         let mut unknown = Vec::new();
         let mut at = Some(folder.clone());
         while let Some(key) = at {

@@ -50,7 +50,7 @@ impl ConnectorFactory for FilesystemFactory {
                 "field `credential`: files are read with the rights of the worker; leave it out".into();
             return Err(ConnectorError::Configuration { kind: KIND, detail });
         }
-        let ignores = Ignores::new(&config)?;
+        let ignores = Ignores::new(&config, surroundings.trust_content)?;
         let own_state = surroundings.own_state.as_deref().and_then(open::identity);
         Ok(Arc::new(Filesystem(Arc::new(Tree { root: Root::new(&config), ignores, own_state, config }))))
     }
@@ -99,6 +99,10 @@ impl ConnectorFactory for FilesystemFactory {
             (_, Some(config)) => config.root.into_os_string().into_vec(),
             (_, None) => Vec::new(),
         }
+    }
+
+    fn is_local_tree(&self, _: &Value) -> bool {
+        true
     }
 
     fn coverage(&self, configuration: &Value) -> Coverage {

@@ -41,7 +41,7 @@ impl TaskHandler for Trace {
 
     async fn run(&self, session: &Arc<Session>, packet: &WorkPacket, halt: Stop) -> Result<(), PacketError> {
         let (store, claim) = (session.store(), &packet.claim);
-        let connector = session.worker.connector(&packet.datasource)?;
+        let connector = session.worker.connector(packet)?;
         loop {
             if halt.is_asked() {
                 return Err(PacketError::Stopped);

@@ -17,10 +17,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domesday_connector::{Connector, ConnectorError, Registry, Surroundings};
-use domesday_model::DatasourceId;
 use domesday_model::backoff::jitter;
+use domesday_model::{DatasourceId, TrustContent};
 use domesday_scheduler::ScanCore;
-use domesday_store::{PacketDatasource, Profile, WorkerStore};
+use domesday_store::{Profile, WorkPacket, WorkerStore};
 use parking_lot::Mutex;
 
 use crate::lease::Book;
@@ -64,7 +64,7 @@ pub struct WorkerParts {
 }
 
 /// By data source, configuration and credential: jobs may read one source with different settings.
-type ConnectorKey = (DatasourceId, String, Option<String>);
+type ConnectorKey = (DatasourceId, String, Option<String>, TrustContent);
 
 /// What every session and every packet needs.
 pub struct Worker {
@@ -116,18 +116,27 @@ impl Worker {
         &self.book.store
     }
 
-    pub(crate) fn connector(&self, source: &PacketDatasource) -> Result<Arc<dyn Connector>, ConnectorError> {
+    /// What reads the data source of a packet, as its job has it read.
+    pub(crate) fn connector(&self, packet: &WorkPacket) -> Result<Arc<dyn Connector>, ConnectorError> {
+        let (source, trust_content) = (&packet.datasource, packet.options.trust_content);
         let mut connectors = self.connectors.lock();
-        let key = (source.id, source.configuration.to_string(), source.credential.clone());
+        let key = (source.id, source.configuration.to_string(), source.credential.clone(), trust_content);
         if let Some(connector) = connectors.get(&key) {
             return Ok(Arc::clone(connector));
         }
         let surroundings = self.surroundings.for_source(source.credential.as_deref())?;
+        let surroundings = Surroundings { trust_content, ..surroundings };
         let connector = self.registry.create(&source.kind, &source.configuration, &surroundings)?;
         if connectors.len() >= CONNECTORS_MAX {
             connectors.clear();
         }
         connectors.insert(key, Arc::clone(&connector));
         Ok(connector)
+    }
+
+    /// Whether the content of a packet may say what is reported of it.
+    pub(crate) fn trusts_content(&self, packet: &WorkPacket) -> Result<bool, ConnectorError> {
+        let source = &packet.datasource;
+        self.registry.trusts_content(&source.kind, &source.configuration, packet.options.trust_content)
     }
 }

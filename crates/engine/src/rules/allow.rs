@@ -160,10 +160,16 @@ fn read_patterns(
     make: impl Fn(Vec<String>) -> Result<Patterns, String>,
 ) -> Patterns {
     let (texts, at) = fields.texts_at(name);
-    make(texts).unwrap_or_else(|reason| {
-        fields.complain(at, reason);
-        Patterns::default()
-    })
+    match make(texts) {
+        Ok(patterns) => {
+            fields.charge(patterns.cost(), at);
+            patterns
+        }
+        Err(reason) => {
+            fields.complain(at, reason);
+            Patterns::default()
+        }
+    }
 }
 
 fn read_fingerprints(fields: &mut Fields<'_, '_, '_>) -> BTreeSet<[u8; 16]> {

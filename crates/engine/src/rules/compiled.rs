@@ -4,6 +4,7 @@
 
 use domesday_model::{Category, Level, Regulation, RuleSetHash, Score, Sensitivity};
 
+use super::budget::Budget;
 use super::classification::OwnClass;
 use super::packed::{Packed, packed_fields, text};
 use super::sources::{self, Loaded};
@@ -16,7 +17,8 @@ use crate::validators;
 /// their ids.
 #[allow(dead_code, reason = "only the build script and tests pack")]
 pub fn pack_families(families: &[RuleSource]) -> Result<(Vec<Rule>, Vec<u8>), RuleErrors> {
-    let Loaded { rules, unselected, allows, notes } = sources::read(Vec::new(), families)?;
+    let Loaded { rules, unselected, allows, notes } =
+        sources::read(Vec::new(), families, &Budget::new(usize::MAX))?;
     assert!(
         unselected.is_empty() && allows.is_empty() && notes.is_empty(),
         "built-in families hold `[[rule]]` only, neither `[[allow]]` nor `[select]`"

@@ -124,7 +124,8 @@ fn read_regex(fields: &mut Fields<'_, '_, '_>) -> Option<(String, Pattern, usize
         }
     };
     match pattern {
-        Ok(pattern) => Some((regex, pattern, at)),
+        // Before anything is derived from it.
+        Ok(pattern) => fields.charge(pattern.cost, at).then_some((regex, pattern, at)),
         Err(reason) => {
             fields.complain(at, reason);
             None
@@ -141,10 +142,16 @@ fn is_kebab(id: &str) -> bool {
 
 fn read_path(fields: &mut Fields<'_, '_, '_>) -> Patterns {
     let Some((path, at)) = fields.text("path") else { return Patterns::default() };
-    Patterns::new(vec![path.to_owned()]).unwrap_or_else(|reason| {
-        fields.complain(at, reason);
-        Patterns::default()
-    })
+    match Patterns::new(vec![path.to_owned()]) {
+        Ok(path) => {
+            fields.charge(path.cost(), at);
+            path
+        }
+        Err(reason) => {
+            fields.complain(at, reason);
+            Patterns::default()
+        }
+    }
 }
 
 fn read_examples(fields: &mut Fields<'_, '_, '_>, name: &'static str) -> Vec<String> {

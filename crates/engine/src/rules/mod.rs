@@ -2,6 +2,7 @@
 //! and their content hash; it must not know how a chunk is searched.
 
 pub(crate) mod allow;
+mod budget;
 mod classification;
 mod compiled;
 pub(crate) mod derive;
@@ -37,6 +38,7 @@ use crate::builtin;
 use crate::scoring::Starts;
 use crate::validators::Check;
 use allow::Allows;
+use budget::{Budget, COST_MAX};
 use classification::OwnClass;
 use gate::Gate;
 use opening::Opening;
@@ -222,7 +224,7 @@ impl RuleSet {
             Some((rules, hash, own)) => (rules, Some(hash), own),
             None => (Vec::new(), None, sources),
         };
-        let Loaded { rules, unselected, allows, notes } = sources::read(known, own)?;
+        let Loaded { rules, unselected, allows, notes } = sources::read(known, own, &Budget::new(COST_MAX))?;
         let known_hash = known_hash.filter(|_| own.is_empty());
         let hash = known_hash.unwrap_or_else(|| hash::of(&rules, &unselected, &allows));
         let allows = Allows::new(allows, &rules);

@@ -4,6 +4,7 @@
 use regex_syntax::ast::{self, Ast, RepetitionKind, RepetitionRange};
 use regex_syntax::hir::{Class, Hir, HirKind, Look};
 
+use super::budget::cost_of;
 use super::run::Run;
 use crate::MAX_MATCH_LEN;
 
@@ -13,8 +14,13 @@ const VALUE_GROUP: &str = "value";
 /// Parts of a regex with its repetitions written out, at most, so that compiling it is quick and cannot fail.
 pub const EXPANDED_MAX: usize = 200_000;
 
+/// Bytes of a regex, at most: a class of Unicode takes a thousand times as much once it is parsed.
+const TEXT_MAX: usize = 16 * 1024;
+
 /// A regex that may be used.
 pub struct Pattern {
+    /// For the budget of all rules.
+    pub cost: usize,
     pub hir: Hir,
     pub max_len: usize,
     /// The index of the group that holds the value, if there is one.
@@ -24,13 +30,17 @@ pub struct Pattern {
 }
 
 /// Reads a regex as every rule's is read: bytes, ASCII classes; `(?u)` opts in to Unicode.
-pub fn read(regex: &str) -> Result<Hir, Box<regex_syntax::Error>> {
-    regex_syntax::ParserBuilder::new().unicode(false).utf8(false).build().parse(regex).map_err(Box::new)
+pub fn read(regex: &str) -> Result<Hir, String> {
+    if regex.len() > TEXT_MAX {
+        return Err(format!("it is longer than {TEXT_MAX} bytes"));
+    }
+    let mut parser = regex_syntax::ParserBuilder::new().unicode(false).utf8(false).build();
+    parser.parse(regex).map_err(|error| one_line(&error))
 }
 
 /// Refuses, with the remedy, what cannot be searched in bounded windows of a chunk.
 pub fn parse(regex: &str) -> Result<Pattern, String> {
-    let hir = read(regex).map_err(|error| format!("regex does not parse: {}", one_line(&error)))?;
+    let hir = read(regex).map_err(|error| format!("regex does not parse: {error}"))?;
     let properties = hir.properties();
     let Some(max_len) = properties.maximum_len() else {
         return Err(match unbounded(regex) {
@@ -52,7 +62,7 @@ pub fn parse(regex: &str) -> Result<Pattern, String> {
     if expanded_size(&hir) > EXPANDED_MAX {
         return Err("regex is too large once its repetitions are written out: simplify it".to_owned());
     }
-    Ok(Pattern { value_group: value_group(&hir), max_len, run: Run::of(&hir), hir })
+    Ok(Pattern { cost: cost_of(&hir), value_group: value_group(&hir), max_len, run: Run::of(&hir), hir })
 }
 
 /// Whether a regex that parses can be compiled quickly, however long its matches may be.
@@ -61,7 +71,7 @@ pub fn is_small(regex: &str) -> bool {
 }
 
 /// The last line of a parser's message, which is drawn over several, holds the reason.
-pub fn one_line(error: &regex_syntax::Error) -> String {
+fn one_line(error: &regex_syntax::Error) -> String {
     let message = error.to_string();
     let last = message.lines().last().unwrap_or_default();
     last.trim_start_matches("error: ").to_owned()

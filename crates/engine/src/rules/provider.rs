@@ -37,9 +37,9 @@ fn head(provider: &str) -> String {
 /// What [`regex`] allows, told from its two parts, as the rest is the same for hundreds of rules. Its syntax tree is
 /// that of the name alone, which holds the triggers.
 pub fn pattern(provider: &str, value: &str) -> Result<Pattern, String> {
-    static REST: LazyLock<usize> = LazyLock::new(|| {
+    static REST: LazyLock<Pattern> = LazyLock::new(|| {
         let rest = pattern::parse(&format!("(?i){GAP}{NAME}{ASSIGNED}{END}"));
-        rest.map(|pattern| pattern.max_len).expect("the fixed part of a provider's regex is bounded")
+        rest.expect("the fixed part of a provider's regex is bounded")
     });
     let name = pattern::parse(&head(provider))?;
     let value = pattern::parse(value)?;
@@ -48,13 +48,15 @@ pub fn pattern(provider: &str, value: &str) -> Result<Pattern, String> {
     if groups > 0 {
         return Err("`provider` and `value` have groups that capture: write `(?:`".to_owned());
     }
-    let max_len = name.max_len + *REST + value.max_len;
+    let max_len = name.max_len + REST.max_len + value.max_len;
     if max_len > MAX_MATCH_LEN {
         return Err(format!(
             "rule can match {max_len} bytes: shorten `value` to match at most {MAX_MATCH_LEN} in all"
         ));
     }
-    Ok(Pattern { max_len, value_group: Some(VALUE_GROUP), run: value.run, hir: name.hir })
+    // With its one group, as the whole has.
+    let cost = 2 * (name.cost + REST.cost + value.cost);
+    Ok(Pattern { cost, max_len, value_group: Some(VALUE_GROUP), run: value.run, hir: name.hir })
 }
 
 #[cfg(test)]

@@ -16,6 +16,8 @@ const CACHE_BYTES: usize = 256 * 1024;
 #[derive(Clone, Default, Debug)]
 pub struct Patterns {
     texts: Vec<String>,
+    /// For the budget of all rules; not known of built-in ones, which are not charged.
+    cost: usize,
     regex: OnceLock<Regex>,
 }
 
@@ -25,13 +27,13 @@ impl Patterns {
         let mut size = 0usize;
         for text in &texts {
             let hir = pattern::read(text)
-                .map_err(|error| format!("regex `{text}` does not parse: {}", pattern::one_line(&error)))?;
+                .map_err(|error| format!("regex `{}` does not parse: {error}", head(text)))?;
             size = size.saturating_add(pattern::expanded_size(&hir));
             if size > pattern::EXPANDED_MAX {
-                return Err(format!("regex `{text}` makes the list too large: simplify it"));
+                return Err(format!("regex `{}` makes the list too large: simplify it", head(text)));
             }
         }
-        Ok(Patterns { texts, regex: OnceLock::new() })
+        Ok(Patterns { texts, cost: size, regex: OnceLock::new() })
     }
 
     /// Words that may be part of a text, in any case.
@@ -41,6 +43,10 @@ impl Patterns {
             format!("{flags}{}", regex_syntax::escape(word))
         };
         Patterns::new(words.iter().filter(|word| !word.is_empty()).map(regex).collect())
+    }
+
+    pub fn cost(&self) -> usize {
+        self.cost
     }
 
     pub fn texts(&self) -> &[String] {
@@ -64,8 +70,14 @@ impl Packed for Patterns {
     }
 
     fn unpack(from: &mut &[u8]) -> Option<Patterns> {
-        Some(Patterns { texts: Packed::unpack(from)?, regex: OnceLock::new() })
+        Some(Patterns { texts: Packed::unpack(from)?, cost: 0, regex: OnceLock::new() })
     }
+}
+
+/// The beginning of a text, for a message.
+fn head(text: &str) -> &str {
+    const SHOWN_MAX: usize = 80;
+    text.char_indices().nth(SHOWN_MAX).map_or(text, |(end, _)| &text[..end])
 }
 
 fn compile(texts: &[String]) -> Regex {

@@ -8,13 +8,11 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::allow::Allow;
+use super::budget::Budget;
 use super::error::{RuleError, RuleErrors};
 use super::select::Selection;
 use super::toml_reader::Problems;
 use super::{Rule, RuleSource, gitleaks, load};
-
-/// Files that are worth a thread of their own to read.
-const FILES_PER_THREAD: usize = 8;
 
 /// What all files say together.
 pub struct Loaded {
@@ -38,15 +36,17 @@ struct Read {
 }
 
 /// Everything in all files beside the rules that are `known` already, or every problem of every file.
-pub fn read(known: Vec<Rule>, sources: &[RuleSource]) -> Result<Loaded, RuleErrors> {
-    let mut read = read_all(sources);
+pub fn read(known: Vec<Rule>, sources: &[RuleSource], budget: &Budget) -> Result<Loaded, RuleErrors> {
+    // One after another, so that it does not depend on luck which rule is refused.
+    let mut read: Vec<Read> = sources.iter().map(|source| read_source(source, budget)).collect();
     let mut all = Collected::of(known);
     for (source, read) in sources.iter().zip(&mut read) {
         all.add(source, read.rules.drain(..), std::mem::take(&mut read.problems));
     }
     let files =
         read.iter_mut().enumerate().filter_map(|(number, read)| Some((number, read.gitleaks.take()?)));
-    let imported = gitleaks::import(sources, files.collect(), &all.rules);
+    let imported = gitleaks::import(sources, files.collect(), &all.rules, budget);
+    all.errors.extend(imported.refused);
     all.rules.retain(|rule| !imported.replaced.contains(&rule.id));
     all.taken.retain(|id, _| !imported.replaced.contains(id));
     for (number, rules) in imported.rules {
@@ -61,24 +61,6 @@ pub fn read(known: Vec<Rule>, sources: &[RuleSource]) -> Result<Loaded, RuleErro
     let unselected = others.into_iter().map(|rule| rule.id).collect();
     let allows = read.into_iter().flat_map(|read| read.allows).chain(imported.allows).collect();
     Ok(Loaded { rules, unselected, allows, notes: imported.notes })
-}
-
-/// Files are read side by side: what a rule is depends on its own file alone, and the order of files is kept for
-/// messages.
-fn read_all(sources: &[RuleSource]) -> Vec<Read> {
-    let read_some = |sources: &[RuleSource]| sources.iter().map(read_source).collect::<Vec<_>>();
-    if sources.len() <= FILES_PER_THREAD {
-        return read_some(sources);
-    }
-    std::thread::scope(|scope| {
-        let threads = sources.chunks(FILES_PER_THREAD).map(|sources| scope.spawn(move || read_some(sources)));
-        let threads: Vec<_> = threads.collect();
-        let join = |thread: std::thread::ScopedJoinHandle<'_, Vec<_>>| match thread.join() {
-            Ok(read) => read,
-            Err(panic) => std::panic::resume_unwind(panic),
-        };
-        threads.into_iter().flat_map(join).collect()
-    })
 }
 
 /// Rules under unique ids, and what is wrong.
@@ -155,8 +137,11 @@ fn check_names(sources: &[RuleSource], read: &[Read], rules: &[Rule]) -> Result<
     if errors.is_empty() { Ok(()) } else { Err(RuleErrors(errors)) }
 }
 
-fn read_source(source: &RuleSource) -> Read {
-    let mut problems = Problems::new(&source.name, &source.text);
+fn read_source(source: &RuleSource, budget: &Budget) -> Read {
+    if budget.is_spent() {
+        return Read::default();
+    }
+    let mut problems = Problems::new(&source.name, &source.text).charging(budget);
     let (document, syntax_errors) = DeTable::parse_recoverable(&source.text);
     for error in &syntax_errors {
         let at = error.span().map_or(0, |span| span.start);
@@ -204,6 +189,9 @@ fn each_table(
         return;
     };
     for entry in entries.iter() {
+        if problems.is_out_of_budget() {
+            return;
+        }
         match entry.get_ref() {
             DeValue::Table(table) => read(table, entry, problems),
             _ => {

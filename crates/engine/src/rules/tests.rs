@@ -159,3 +159,46 @@ fn a_regex_that_unfolds_beyond_reason_is_refused() {
     let reason = "regex is too large once its repetitions are written out: simplify it";
     check(&with("regex", bomb), &[&format!("my.toml:6: rule `acme-token`: {reason}")]);
 }
+
+/// So many rules of this regex.
+fn many(regex: &str, count: usize) -> RuleSource {
+    let rule = |number| {
+        format!(
+            "[[rule]]\nid = \"r-{number}\"\ndescription = \"x\"\ncategory = \"secret\"\nregex = '{regex}'\n\
+             triggers = [\"abcdef\"]\npositive = [\"a\", \"b\"]\nnegative = [\"a\", \"b\"]\n"
+        )
+    };
+    RuleSource { name: "many.toml".to_owned(), text: (0..count).map(rule).collect() }
+}
+
+fn refusal(source: RuleSource) -> String {
+    let RuleErrors(errors) = RuleSet::load(&[source]).unwrap_err();
+    let [error] = &errors[..] else { panic!("{errors:?}") };
+    error.to_string()
+}
+
+#[test]
+fn regexes_share_a_budget_and_the_rule_that_exceeds_it_is_named() {
+    for regex in [
+        r"abcdef(?:[a-z]?[0-9]?(?:\b\b\b\b\b\b\b\b\b\b){90}){1000}",
+        r"abcdef(?u:\pL{1,60})",
+        r"abcdef(?:()()()()()()()()()()[a-z]){90}",
+    ] {
+        let told = refusal(many(regex, 1_000));
+        assert!(told.starts_with("many.toml:") && told.contains("rule `r-"), "{told}");
+        assert!(told.contains("too large"), "{told}");
+    }
+    let long = format!("abcdef{}", r"\pL".repeat(10_000));
+    assert!(refusal(many(&long, 1)).contains("rule `r-0`: regex does not parse: it is longer than 16384"));
+}
+
+#[test]
+fn allow_lists_and_gitleaks_rules_share_the_budget() {
+    let allow = "[[allow]]\nregexes = ['(?u:\\pL{60})']\n".repeat(100);
+    let told = refusal(RuleSource { name: "allow.toml".to_owned(), text: allow });
+    assert!(told.starts_with("allow.toml:") && told.contains("too large"), "{told}");
+    let rule = |n| format!("[[rules]]\nid = \"g{n}\"\nregex = '''abcdef\\p{{L}}{{60}}'''\n");
+    let text = (0..100).map(rule).collect();
+    let told = refusal(RuleSource { name: "gitleaks.toml".to_owned(), text });
+    assert!(told.starts_with("gitleaks.toml:") && told.contains("rule `g"), "{told}");
+}

@@ -6,18 +6,30 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::budget::Budget;
 use super::error::RuleError;
 
 /// The problems of one file so far.
 pub struct Problems<'a> {
     file: &'a str,
     text: &'a str,
+    /// What regexes are charged to.
+    budget: Option<&'a Budget>,
     pub found: Vec<RuleError>,
 }
 
 impl<'a> Problems<'a> {
     pub fn new(file: &'a str, text: &'a str) -> Self {
-        Problems { file, text, found: Vec::new() }
+        Problems { file, text, budget: None, found: Vec::new() }
+    }
+
+    pub fn charging(self, budget: &'a Budget) -> Self {
+        Problems { budget: Some(budget), ..self }
+    }
+
+    /// Whether the rest need not be read.
+    pub fn is_out_of_budget(&self) -> bool {
+        self.budget.is_some_and(Budget::is_spent)
     }
 
     pub fn add(&mut self, rule: Option<&str>, at: usize, reason: impl Into<String>) {
@@ -52,6 +64,16 @@ impl<'t, 'p, 'a> Fields<'t, 'p, 'a> {
 
     pub fn complain(&mut self, at: usize, reason: impl Into<String>) {
         self.problems.add(self.rule.as_deref(), at, reason);
+    }
+
+    /// Charges a regex that is written at `at`; false, with a complaint, if it is too much.
+    pub fn charge(&mut self, cost: usize, at: usize) -> bool {
+        if self.problems.is_out_of_budget() {
+            // That was told.
+            return false;
+        }
+        let charged = self.problems.budget.map_or(Ok(()), |budget| budget.charge(cost));
+        charged.map_err(|reason| self.complain(at, reason)).is_ok()
     }
 
     /// Where the table begins.

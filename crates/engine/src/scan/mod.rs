@@ -164,6 +164,8 @@ pub struct Scanner {
     /// Rules that are about the path of an object alone.
     path_rules: Vec<u32>,
     keeps_hits: bool,
+    /// Whether ignore marks beside a value count.
+    heeds_marks: bool,
 }
 
 /// What is specific displaces others whether or not it is reported itself.
@@ -203,7 +205,18 @@ impl Scanner {
             keeps_hits: delta_reuse::can_keep_hits(rules.rules()),
             rules,
             floor,
+            heeds_marks: true,
         }
+    }
+
+    /// With `heeds_marks` false ignore marks do not count: for a text that must not say what is reported of it.
+    #[must_use]
+    pub fn heeding_marks(self, heeds_marks: bool) -> Scanner {
+        Scanner { heeds_marks, ..self }
+    }
+
+    pub fn heeds_marks(&self) -> bool {
+        self.heeds_marks
     }
 
     pub fn rules(&self) -> &Arc<RuleSet> {
@@ -378,7 +391,7 @@ impl Scanner {
         let is_own = |found: &Match| found.span.start >= layer.start;
         for found in found.into_iter().filter(is_own) {
             let mut found = outward(found, layer);
-            if self.is_ignored(chunk, &found.span, found.rule) {
+            if self.heeds_marks && self.is_ignored(chunk, &found.span, found.rule) {
                 watch.dropped(|| Explained { found, verdict: Verdict::Ignored });
                 continue;
             }
@@ -435,7 +448,10 @@ impl Scanner {
             };
             let whole = found.match_start..found.match_end;
             let mut found = Match { rule: found.rule, span, score, reasons, decoded: None, allowed: false };
-            if !unmarked.has(chunk.bytes, &found.span) && self.is_ignored(chunk, &found.span, found.rule) {
+            if self.heeds_marks
+                && !unmarked.has(chunk.bytes, &found.span)
+                && self.is_ignored(chunk, &found.span, found.rule)
+            {
                 watch.dropped(|| Explained { found, verdict: Verdict::Ignored });
                 continue;
             }

@@ -21,14 +21,14 @@ struct KindJson {
 }
 
 impl KindJson {
-    fn of(factory: &dyn ConnectorFactory) -> KindJson {
+    fn of(registry: &Registry, factory: &dyn ConnectorFactory) -> KindJson {
         let description = factory.describe();
         KindJson {
             kind: factory.kind(),
             about: description.about,
             schemes: description.schemes.iter().map(|scheme| scheme.name).collect(),
             default_concurrency: description.default_concurrency,
-            fields: factory.fields(),
+            fields: registry.fields(factory.kind()),
         }
     }
 }
@@ -38,7 +38,8 @@ pub fn run(kind: Option<&str>, json: bool) -> Result<Exit> {
     let mut out = std::io::stdout().lock();
     let (format, style) = (list_format(json), stdout_style());
     let Some(kind) = kind else {
-        let kinds: Vec<KindJson> = registry.factories().map(KindJson::of).collect();
+        let kinds: Vec<KindJson> =
+            registry.factories().map(|factory| KindJson::of(&registry, factory)).collect();
         let limit = |kind: &KindJson| kind.default_concurrency.map(|limit| limit.to_string());
         let row = |kind: &KindJson| {
             [
@@ -52,7 +53,7 @@ pub fn run(kind: Option<&str>, json: bool) -> Result<Exit> {
         output::write_list(&mut out, &kinds, |kind| kind, (header, row), format, style)?;
         return Ok(Exit::Clean);
     };
-    let fields = find(&registry, kind)?.fields();
+    let fields = registry.fields(find(&registry, kind)?.kind());
     let row =
         |field: &Field| [field.name.clone(), field.type_name.clone(), default_of(field), field.doc.clone()];
     let header = ["field", "type", "default", "about"];
@@ -93,7 +94,7 @@ mod tests {
     fn reference(registry: &Registry) -> String {
         let mut text = String::new();
         for factory in registry.factories() {
-            let kind = KindJson::of(factory);
+            let kind = KindJson::of(registry, factory);
             write!(text, "\n### `{}`: {}\n\n", kind.kind, kind.about).unwrap();
             if kind.fields.is_empty() {
                 text.push_str("It has no fields.\n");

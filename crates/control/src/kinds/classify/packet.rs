@@ -46,12 +46,13 @@ pub(super) async fn classify(
     mut halt: Stop,
 ) -> Result<(), PacketError> {
     let worker = &session.worker;
-    let connector = worker.connector(&packet.datasource)?;
+    let connector = worker.connector(packet)?;
+    let heeds_marks = worker.trusts_content(packet)?;
     let floor = packet.options.min_score;
     let objects = session.ask(&halt, || session.store().packet_objects(packet)).await?;
     let (objects, carried) = carry_over(session, packet, objects, &halt).await?;
     let scanner = session.ask(&halt, || async {
-        match worker.rules.scanner(session.store(), packet.rule_set, floor).await {
+        match worker.rules.scanner(session.store(), packet.rule_set, floor, heeds_marks).await {
             Err(ControlError::Store(error)) => Err(error),
             scanner => Ok(scanner),
         }

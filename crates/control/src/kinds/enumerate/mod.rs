@@ -156,7 +156,7 @@ impl<'a> Enumeration<'a> {
             session,
             store: session.store(),
             packet,
-            connector: session.worker.connector(&packet.datasource)?,
+            connector: session.worker.connector(packet)?,
             halt,
             prior: None,
             listed: Vec::new(),

@@ -15,9 +15,11 @@ use std::sync::Arc;
 use toml::de::DeTable;
 
 use super::allow::Allow;
+use super::budget::{Budget, cost_of};
+use super::error::RuleError;
 use super::select::{Selector, Selectors};
 use super::toml_reader::Problems;
-use super::{Patterns, Rule, RuleSource};
+use super::{Patterns, Rule, RuleSource, pattern};
 use read::{RawAllow, RawRule};
 use regex::Anchors;
 
@@ -61,12 +63,19 @@ pub struct Imported {
     /// Ids of built-in rules in whose place one of `rules` stands.
     pub replaced: HashSet<Arc<str>>,
     pub notes: Vec<String>,
+    /// Rules that are too large.
+    pub refused: Vec<RuleError>,
 }
 
 /// Files by the number of their source, and the rules that are there besides.
-pub fn import(sources: &[RuleSource], mut files: BTreeMap<usize, File>, native: &[Rule]) -> Imported {
-    let mut import =
-        Import { native, names: BTreeMap::new(), notes: BTreeMap::new(), out: Imported::default() };
+pub fn import(
+    sources: &[RuleSource],
+    mut files: BTreeMap<usize, File>,
+    native: &[Rule],
+    budget: &Budget,
+) -> Imported {
+    let (names, notes) = (BTreeMap::new(), BTreeMap::new());
+    let mut import = Import { native, budget, names, notes, out: Imported::default() };
     for (&number, file) in &files {
         let source = &sources[number];
         let mut notes = Problems::new(&source.name, &source.text);
@@ -113,6 +122,7 @@ fn bases(sources: &[RuleSource], files: &BTreeMap<usize, File>, number: usize) -
 
 struct Import<'i> {
     native: &'i [Rule],
+    budget: &'i Budget,
     /// What the ids of files came to: rules of theirs, and built-in ones.
     names: BTreeMap<String, Vec<Selector>>,
     notes: BTreeMap<usize, Problems<'i>>,
@@ -124,6 +134,20 @@ impl Import<'_> {
         if let Some(notes) = self.notes.get_mut(&number) {
             notes.add(rule, at, reason);
         }
+    }
+
+    /// Charges regexes; one too many is an error, for less would be found without it.
+    fn charge(&mut self, number: usize, rule: Option<&str>, at: usize, cost: usize) -> bool {
+        if self.budget.is_spent() {
+            // That was told.
+            return false;
+        }
+        let charged = self.budget.charge(cost);
+        if let (Err(reason), Some(notes)) = (&charged, self.notes.get_mut(&number)) {
+            notes.add(rule, at, reason.as_str());
+            self.out.refused.extend(notes.found.pop());
+        }
+        charged.is_ok()
     }
 
     /// Overrides and leaves out rules of a file's bases, and leaves out built-in ones.
@@ -199,7 +223,7 @@ impl Import<'_> {
             self.names.entry(raw.id.clone()).or_default().append(&mut names);
             return;
         }
-        if raw.skip_report {
+        if raw.skip_report || self.budget.is_spent() {
             return;
         }
         let id = self.id_of(number, &raw.id, use_default);
@@ -208,6 +232,7 @@ impl Import<'_> {
         }
         let mut told = Vec::new();
         match rule::convert(raw, &id, |note| told.push(note)) {
+            Ok(rule) if !self.charge(number, Some(&raw.id), raw.at, cost_of_rule(&rule)) => {}
             Ok(rule) => {
                 let taken = self.native.iter().find(|native| native.id == rule.id);
                 self.out.replaced.extend(taken.map(|native| native.id.clone()));
@@ -273,6 +298,10 @@ impl Import<'_> {
                 return;
             }
         };
+        let cost = paths.cost() + regexes.cost() + stopwords.cost();
+        if !self.charge(number, id, raw.at, cost) {
+            return;
+        }
         let lost = paths.texts().len() < raw.paths.len() || regexes.texts().len() < raw.regexes.len();
         let rules = Selectors::new(names);
         let allow =
@@ -317,6 +346,11 @@ impl RawRule {
         self.has_required |= base.has_required;
         self.skip_report |= base.skip_report;
     }
+}
+
+/// What its regexes cost.
+fn cost_of_rule(rule: &Rule) -> usize {
+    rule.path.cost().saturating_add(pattern::read(&rule.regex).map_or(0, |hir| cost_of(&hir)))
 }
 
 /// An id in the form that ours have.

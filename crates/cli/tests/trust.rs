@@ -1,0 +1,140 @@
+//! What is scanned says what is reported of it only where it is trusted, and a configuration from it can do no harm.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+mod common;
+
+use std::io::Write;
+use std::process::Stdio;
+
+use common::{KEY, KEY_2, KEY_RULE, Place};
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+/// A tree whose content hides everything in it, each file in another way.
+fn silenced() -> Place {
+    let place = Place::new();
+    place.file("mark.txt", format!("{KEY} domesday:ignore\n{KEY_2} gitleaks:allow\n"));
+    place.file("left-out.txt", KEY);
+    place.file(".domesdayignore", "left-out.txt\n");
+    place.file("allowed.txt", KEY);
+    place.file(".domesday.toml", "[[allow]]\npaths = ['^allowed']\n");
+    place
+}
+
+fn everything() -> Vec<String> {
+    ["allowed.txt:1:1", "left-out.txt:1:1", "mark.txt:1:1", "mark.txt:2:1"]
+        .map(|place| format!("tree/{place} {KEY_RULE}"))
+        .to_vec()
+}
+
+#[test]
+fn content_is_heard_in_a_local_folder_and_not_where_it_is_untrusted() {
+    let place = silenced();
+    for trusted in [&[][..], &["--trust-content", "auto"], &["--trust-content", "yes"]] {
+        assert_eq!(place.scan(trusted).exits(0).found(), Vec::<String>::new(), "{trusted:?}");
+    }
+    for untrusted in
+        [&["--untrusted"][..], &["--trust-content", "no"], &["--set", "trust_content=no", "--no-config"]]
+    {
+        let ran = place.scan(untrusted).exits(1);
+        assert_eq!(ran.found(), everything(), "{untrusted:?}");
+        assert!(!ran.err.contains("using tree/.domesday.toml"), "{}", ran.err);
+    }
+    // What was scanned without trust says nothing of what is to be heard.
+    place.scan(&[]).exits(0);
+    // The values of what is reported are shown under the same rules.
+    let report = place.scan(&["--untrusted", "--show-values", "--rescan"]).json();
+    let values = report["findings"].as_array().unwrap().iter().map(|found| found["value"].as_str());
+    assert!(values.eq([KEY, KEY, KEY, KEY_2].map(Some)), "{report}");
+    let both = place.scan(&["--untrusted", "--trust-content", "yes"]).exits(2);
+    assert!(both.err.contains("--trust-content"), "{}", both.err);
+    let wrong = place.scan(&["--set", "trust_content=maybe"]).exits(2);
+    assert!(wrong.err.contains("`trust_content`: must be `yes`, `no` or `auto`"), "{}", wrong.err);
+}
+
+#[test]
+fn a_configuration_that_the_user_names_counts_without_trust() {
+    let place = silenced();
+    std::fs::rename(place.tree().join(".domesday.toml"), place.path("own.toml")).unwrap();
+    let ran = place.scan(&["--untrusted", "--config", "own.toml"]).exits(1);
+    assert_eq!(ran.found(), everything()[1..]);
+}
+
+#[test]
+fn standard_input_is_not_trusted_by_itself() {
+    let place = Place::new();
+    let scan = |args: &[&str]| {
+        let mut command = place.command(["scan", "-", "--state", "state"]);
+        let mut child = command.args(args).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(format!("{KEY} # domesday:ignore\n").as_bytes()).unwrap();
+        child.wait().unwrap().code()
+    };
+    assert_eq!(scan(&[]), Some(1));
+    assert_eq!(scan(&["--trust-content", "yes"]), Some(0));
+}
+
+#[test]
+fn a_configuration_of_a_tree_reads_regular_files_below_it() {
+    let place = Place::new();
+    place.file("a.txt", KEY);
+    let rules = "[[allow]]\nvalues = ['x']\n";
+    std::fs::write(place.path("outside.toml"), rules).unwrap();
+    std::fs::write(place.path("config.toml"), "level = 'high'\n").unwrap();
+    std::os::unix::fs::symlink("../outside.toml", place.tree().join("link.toml")).unwrap();
+    mknodat(CWD, place.tree().join("fifo"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    for (config, problem) in [
+        ("rules = ['../outside.toml']", "not below"),
+        ("rules = ['/etc/passwd']", "not below"),
+        ("rules = ['link.toml']", "symbolic link"),
+        ("rules = ['fifo']", "no regular file"),
+        ("baseline = 'fifo'", "no regular file"),
+        ("baseline = '../outside.toml'", "not below"),
+        ("baseline = 'link.toml'", "symbolic link"),
+    ] {
+        place.file(".domesday.toml", config);
+        let ran = place.scan(&[]).exits(2);
+        assert!(ran.err.contains(problem), "{config}: {}", ran.err);
+        place.scan(&["--untrusted"]).exits(1);
+    }
+    let config = place.tree().join(".domesday.toml");
+    std::fs::remove_file(&config).unwrap();
+    std::os::unix::fs::symlink("../config.toml", &config).unwrap();
+    assert!(place.scan(&[]).exits(2).err.contains("symbolic link"));
+    std::fs::remove_file(&config).unwrap();
+    mknodat(CWD, &config, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    assert!(place.scan(&[]).exits(2).err.contains("no regular file"));
+    place.scan(&["--no-config"]).exits(1);
+}
+
+#[test]
+fn rules_that_ask_for_too_much_are_refused_by_name() {
+    let place = Place::new();
+    let rule = |number| {
+        format!(
+            "[[rule]]\nid = \"r-{number}\"\ndescription = \"x\"\ncategory = \"secret\"\n\
+             regex = 'abcdef(?u:\\pL{{1,60}})'\npositive = [\"a\", \"b\"]\nnegative = [\"a\", \"b\"]\n"
+        )
+    };
+    place.file(".domesday.toml", (0..500).map(rule).collect::<String>());
+    let ran = place.scan(&[]).exits(2);
+    assert!(ran.err.contains("rule `r-") && ran.err.contains("too large together"), "{}", ran.err);
+}
+
+#[test]
+fn a_report_says_which_configuration_was_used() {
+    let place = Place::new();
+    place.file("a.txt", KEY);
+    let text = "exclude = ['*.lock']\n";
+    place.file(".domesday.toml", text);
+    let used = serde_json::json!({
+        "path": "tree/.domesday.toml",
+        "hash": blake3::hash(text.as_bytes()).to_hex().to_string(),
+    });
+    let ran = place.scan(&["--format", "json"]).exits(1);
+    assert_eq!(ran.json()["summary"]["configuration"], used);
+    assert!(ran.err.contains("config    tree/.domesday.toml, BLAKE3 "), "{}", ran.err);
+    let sarif = place.scan(&["--format", "sarif"]).exits(1).json();
+    assert_eq!(sarif["runs"][0]["invocations"][0]["properties"]["configuration"], used);
+    let without = place.scan(&["--untrusted"]).exits(1).json();
+    assert!(without["summary"].get("configuration").is_none(), "{without}");
+}
