@@ -31,6 +31,7 @@ fn all(steps: &mut Steps) -> Result<()> {
     // Also a test of this crate; here it comes first, because it says within a second what is wrong.
     steps.run("tidy: layers, lengths, licences", tidy::run)?;
     steps.run("advisories", advisories)?;
+    steps.run("systemd units", units)?;
     steps.run("servers", install_servers)?;
     steps.run("clients", install_clients)?;
     steps.run("tests", || command(&["test", "--workspace"]))?;
@@ -99,6 +100,49 @@ fn advisories() -> Result<()> {
     command(&["deny", "check", "--disable-fetch", "advisories"])
 }
 
+/// What rates how much of the system a service can reach.
+const SYSTEMD_ANALYZE: &str = "/usr/bin/systemd-analyze";
+/// Where the units are that people install.
+const UNITS_FOLDER: &str = "docs/fleet";
+/// The exposure that a unit may have, in tenths of systemd's own scale from 0 to 10.
+const EXPOSURE_MAX: &str = "20";
+
+/// The units of the documentation, rated by systemd.
+fn units() -> Result<()> {
+    install("systemd", "systemd", Path::new(SYSTEMD_ANALYZE).exists())?;
+    let mut rated = 0;
+    for entry in std::fs::read_dir(root().join(UNITS_FOLDER))? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "service") {
+            let threshold = format!("--threshold={EXPOSURE_MAX}");
+            let mut rate = Command::new(SYSTEMD_ANALYZE);
+            rate.args(["security", "--offline=true", "--no-pager", threshold.as_str()]).arg(&path);
+            run_command(&mut rate)?;
+            rated += 1;
+        }
+    }
+    if rated == 0 {
+        bail!("there are no units in {UNITS_FOLDER}");
+    }
+    Ok(())
+}
+
+/// Installs one of Debian's packages, unless what is wanted of it is there.
+fn install(name: &str, package: &str, is_installed: bool) -> Result<()> {
+    if is_installed {
+        println!("{name} is installed");
+        return Ok(());
+    }
+    let mut install = Command::new("apt-get");
+    install
+        .args(["install", "--yes", "--quiet"])
+        .args(package.split(' '))
+        .env("DEBIAN_FRONTEND", "noninteractive");
+    run_command(Command::new("apt-get").args(["update", "--quiet"]))?;
+    run_command(&mut install)
+        .with_context(|| format!("install {name} by hand (package `{package}`), or run this as root"))
+}
+
 /// Where Debian puts PostgreSQL's programs, one folder a version.
 const POSTGRES_FOLDER: &str = "/usr/lib/postgresql";
 /// And MariaDB's server.
@@ -113,18 +157,7 @@ fn install_servers() -> Result<()> {
         ("PostgreSQL", "postgresql", has_postgres),
         ("MariaDB", "mariadb-server", Path::new(MARIADB_SERVER).exists()),
     ];
-    for (name, package, is_installed) in servers {
-        if is_installed {
-            println!("{name} is installed");
-            continue;
-        }
-        let mut install = Command::new("apt-get");
-        install.args(["install", "--yes", "--quiet", package]).env("DEBIAN_FRONTEND", "noninteractive");
-        run_command(Command::new("apt-get").args(["update", "--quiet"]))?;
-        run_command(&mut install)
-            .with_context(|| format!("install {name} by hand (package `{package}`), or run this as root"))?;
-    }
-    Ok(())
+    servers.into_iter().try_for_each(|(name, package, is_installed)| install(name, package, is_installed))
 }
 
 /// Where Debian puts FreeTDS's client.
@@ -133,31 +166,15 @@ const FREETDS_CLIENT: &str = "/usr/bin/tsql";
 /// Installs the clients that check the scripted SQL Server, where they are missing. The tests get python-tds themselves.
 fn install_clients() -> Result<()> {
     let has_venv = Command::new("python3").args(["-m", "ensurepip", "--version"]).output();
-    if std::path::Path::new(FREETDS_CLIENT).exists() && has_venv.is_ok_and(|ran| ran.status.success()) {
-        println!("FreeTDS and Python are installed");
-        return Ok(());
-    }
-    let mut install = Command::new("apt-get");
-    install
-        .args(["install", "--yes", "--quiet", "freetds-bin", "python3-venv"])
-        .env("DEBIAN_FRONTEND", "noninteractive");
-    run_command(Command::new("apt-get").args(["update", "--quiet"]))?;
-    run_command(&mut install)
-        .context("install FreeTDS by hand (packages `freetds-bin` and `python3-venv`), or run this as root")
+    let is_installed = Path::new(FREETDS_CLIENT).exists() && has_venv.is_ok_and(|ran| ran.status.success());
+    install("FreeTDS and Python's venv", "freetds-bin python3-venv", is_installed)
 }
 
 /// What counts instructions.
 const VALGRIND: &str = "/usr/bin/valgrind";
 
 fn install_valgrind() -> Result<()> {
-    if Path::new(VALGRIND).exists() {
-        println!("Valgrind is installed");
-        return Ok(());
-    }
-    let mut install = Command::new("apt-get");
-    install.args(["install", "--yes", "--quiet", "valgrind"]).env("DEBIAN_FRONTEND", "noninteractive");
-    run_command(Command::new("apt-get").args(["update", "--quiet"]))?;
-    run_command(&mut install).context("install Valgrind by hand (package `valgrind`), or run this as root")
+    install("Valgrind", "valgrind", Path::new(VALGRIND).exists())
 }
 
 fn command(arguments: &[&str]) -> Result<()> {

@@ -30,6 +30,7 @@ use clap::Parser;
 use tracing::level_filters::LevelFilter;
 
 use args::{Cli, Command};
+use output::shown_lines;
 
 /// How the process ends. The codes are part of the interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -95,9 +96,10 @@ fn run(command: &Command) -> anyhow::Result<Exit> {
     }
 }
 
-/// A line to the user, on standard error. Nobody may be there to read it: that is no error.
-pub fn say(line: fmt::Arguments<'_>) {
-    let _ = writeln!(std::io::stderr(), "domesday: {line}");
+/// A message to the user, on standard error. It may quote what was scanned, so nothing in it may act on the terminal.
+/// Nobody may be there to read it: that is no error.
+pub fn say(message: fmt::Arguments<'_>) {
+    let _ = writeln!(std::io::stderr(), "domesday: {}", shown_lines(&message.to_string()));
 }
 
 /// Where a panic was, and not its words: they may quote what was being read.

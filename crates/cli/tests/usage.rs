@@ -235,6 +235,33 @@ fn wrong_rules_are_told_by_file_line_and_reason() {
 }
 
 #[test]
+fn messages_that_quote_what_was_scanned_leave_the_terminal_alone() {
+    let place = Place::new();
+    place.file("a.txt", KEY);
+    // The name of a field that is not known is quoted in the error, and here it clears the screen.
+    place.file(".domesday.toml", "\"\\u001b[2J\\u001b]0;title\\u0007\\ndomesday: all is well\" = 1\n");
+    let ran = place.scan(&[]).exits(2);
+    assert!(ran.err.contains(r"\x1b[2J"), "{}", ran.err);
+    assert!(!ran.err.chars().any(|c| c.is_control() && c != '\n'), "{:?}", ran.err);
+    let claims: Vec<&str> = ran.err.lines().filter(|line| line.starts_with("domesday: ")).collect();
+    assert_eq!(claims.len(), 1, "{}", ran.err);
+}
+
+#[test]
+fn a_report_with_values_is_for_its_owner_alone() {
+    let place = Place::new();
+    place.file("a.txt", KEY);
+    let report = place.path("report.json");
+    let mode = || fs::metadata(&report).unwrap().permissions().mode() & 0o777;
+    place.scan(&["--show-values", "--output", "report.json"]).exits(1);
+    assert_eq!(mode(), 0o600);
+    fs::set_permissions(&report, PermissionsExt::from_mode(0o644)).unwrap();
+    place.scan(&["--show-values", "--output", "report.json"]).exits(1);
+    assert_eq!(mode(), 0o600, "also in place of one that others could read");
+    assert!(fs::read_to_string(&report).unwrap().contains(KEY));
+}
+
+#[test]
 fn output_that_nobody_reads_is_no_clean_end() {
     let place = Place::new();
     for index in 0..300 {

@@ -17,6 +17,7 @@ mod url;
 use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, SystemTime};
@@ -36,6 +37,8 @@ pub const MIRRORS_BYTES: u64 = 20 << 30;
 const FETCH_MAX: Duration = Duration::from_secs(2 * 60 * 60);
 /// How long asking for the references may take.
 const ASK_MAX: Duration = Duration::from_secs(60);
+/// The mode of the folder of mirrors: nobody else looks into it.
+const PRIVATE: u32 = 0o700;
 /// Folders inside each other that are gone through, at most.
 const DEPTH_MAX: usize = 64;
 
@@ -166,7 +169,10 @@ impl MirrorCache {
             let hint = "`url`: there is no folder to keep a mirror in; set HOME or XDG_CACHE_HOME";
             return Err(GitError::Configuration(hint.to_owned()));
         }
-        fs::create_dir_all(&self.folder).map_err(|error| GitError::io(&self.folder, error))
+        // For this user alone, also where an earlier version made it: mirrors hold what credentials gave access to.
+        let made = fs::DirBuilder::new().recursive(true).mode(PRIVATE).create(&self.folder);
+        made.and_then(|()| fs::set_permissions(&self.folder, fs::Permissions::from_mode(PRIVATE)))
+            .map_err(|error| GitError::io(&self.folder, error))
     }
 
     fn make(&self, key: &str, mut run: Run<'_>) -> Result<(), GitError> {

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use domesday_model::{JobStatus, Level};
 use domesday_store::OccurrenceFilter;
 
-use super::report::{Output, is_allowed};
+use super::report::{Output, Readers, is_allowed};
 use super::which::find_job;
 use super::{list_format, runtime};
 use crate::args::{BaselineArgs, BaselineCommand, BaselineCreate};
@@ -54,7 +54,7 @@ async fn create(args: &BaselineCreate) -> Result<Exit> {
             );
         }
     }
-    let mut out = Output::open(Some(&args.output))?;
+    let mut out = Output::open(Some(&args.output), Readers::Umask)?;
     baseline::write(&mut out.writer, &key, &entries)?;
     out.finish()?;
     let path = args.output.display().to_string();

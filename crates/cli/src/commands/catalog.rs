@@ -14,7 +14,7 @@ use domesday_model::{Level, Location, RuleSetHash, TableKind, TableObservation, 
 use domesday_store::{CatalogSource, ReportStore};
 use percent_encoding::percent_decode;
 
-use super::report::Output;
+use super::report::{Output, Readers};
 use super::which::find_job;
 use super::{runtime, stdout_style};
 use crate::args::CatalogArgs;
@@ -34,7 +34,7 @@ async fn show(args: &CatalogArgs) -> Result<Exit> {
     let sources = sources(store.as_ref(), args).await?;
     let rules = Rules::load(store.as_ref(), &sources).await?;
     rules.check(args)?;
-    let mut out = Output::open(args.output.as_deref())?;
+    let mut out = Output::open(args.output.as_deref(), Readers::Umask)?;
     let default = if out.is_terminal { CatalogFormat::Table } else { CatalogFormat::Json };
     let format = args.format.unwrap_or(default);
     let style = if args.output.is_none() { stdout_style() } else { Style::default() };

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -80,7 +81,8 @@ impl Values<'_> {
 impl Reporting<'_> {
     /// Writes the report; how many findings it has.
     pub async fn write(&self, job: &MasterJob) -> Result<u64> {
-        let mut out = Output::open(self.output)?;
+        let readers = if self.values.is_some() { Readers::Owner } else { Readers::Umask };
+        let mut out = Output::open(self.output, readers)?;
         let format = self.format.unwrap_or(if out.is_terminal { Format::Table } else { Format::Json });
         let meta = ReportMeta {
             version: env!("CARGO_PKG_VERSION"),
@@ -201,7 +203,7 @@ impl Revealed {
 /// alone: its reader would take this for the report.
 pub fn check_output(path: &Path) -> Result<()> {
     let is_pipe = path.metadata().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir());
-    if is_pipe { Ok(()) } else { Output::open(Some(path)).map(drop) }
+    if is_pipe { Ok(()) } else { Output::open(Some(path), Readers::Owner).map(drop) }
 }
 
 fn cannot_write(path: &Path) -> String {
@@ -215,8 +217,26 @@ pub(super) struct Output {
     rename: Option<(PathBuf, PathBuf)>,
 }
 
+/// Who may read a file that is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Readers {
+    /// Whoever the process's umask lets.
+    Umask,
+    /// Nobody else: it has raw values.
+    Owner,
+}
+
+impl Readers {
+    fn mode(self) -> u32 {
+        match self {
+            Readers::Umask => 0o666,
+            Readers::Owner => 0o600,
+        }
+    }
+}
+
 impl Output {
-    pub(super) fn open(path: Option<&Path>) -> Result<Output> {
+    pub(super) fn open(path: Option<&Path>, readers: Readers) -> Result<Output> {
         let Some(path) = path else {
             let stdout = std::io::stdout();
             return Ok(Output {
@@ -234,12 +254,14 @@ impl Output {
             let mut name = path.file_name().with_context(about)?.to_owned();
             name.push(format!(".{}.part", std::process::id()));
             let part = path.with_file_name(name);
+            // What an earlier process of this number left, or a link that somebody put there, is not written through.
+            let _ = std::fs::remove_file(&part);
             (part.clone(), Some((part, path.to_owned())))
         };
         let file = File::options()
             .write(true)
-            .create(!in_place)
-            .truncate(!in_place)
+            .create_new(!in_place)
+            .mode(readers.mode())
             .open(target)
             .with_context(about)?;
         Ok(Output { writer: Box::new(BufWriter::new(file)), is_terminal: false, rename })

@@ -49,6 +49,7 @@ pub use lists::{ListFormat, write_jobs, write_problems, write_rule_detail, write
 pub use origin::place;
 pub use progress::{Progress, ProgressSnapshot};
 pub use summary::{Tally, write_summary};
+pub use text::shown_lines;
 pub use watch::Watched;
 
 use text::{Text, join_path};

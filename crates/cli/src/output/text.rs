@@ -36,6 +36,12 @@ pub fn shown(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// A message of several lines as a terminal may see it. Lines after the first are indented, so that no text that is
+/// quoted in a message can pass for a message of its own.
+pub fn shown_lines(text: &str) -> String {
+    text.lines().map(shown).collect::<Vec<_>>().join("\n  ")
+}
+
 /// Bytes as a terminal may see them; a backslash is doubled, so that names never imitate an escape.
 pub fn shown_bytes(bytes: &[u8]) -> String {
     let text = escaped(bytes);

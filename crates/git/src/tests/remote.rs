@@ -90,6 +90,8 @@ async fn a_mirror_is_made_and_follows_its_remote() {
     let cache = MirrorCache::new(Some(folder.path().join("mirrors")), MIRRORS_BYTES);
     assert!(cache.held(&file_url(&origin)).unwrap().is_none());
     let mirror = fetch(&cache, &file_url(&origin)).unwrap();
+    let mode = std::fs::metadata(folder.path().join("mirrors")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700, "mirrors are for nobody else");
     assert_eq!(check_everything(&Repo::at(mirror.path().to_owned())).await, 16);
     origin.write("more", "more");
     origin.commit("more");
