@@ -7,7 +7,7 @@
 //! The wrappers pass every method on. Clippy refuses one that leaves a method to its default
 //! (`missing_trait_methods`), which would be the answer of some other kind.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -110,6 +110,10 @@ impl<F: ConnectorFactory> ConnectorFactory for Aborting<F> {
 
     fn is_local_tree(&self, configuration: &Value) -> bool {
         self.0.is_local_tree(configuration)
+    }
+
+    fn leads_out(&self, configuration: &Value) -> Vec<PathBuf> {
+        self.0.leads_out(configuration)
     }
 
     fn coverage(&self, configuration: &Value) -> Coverage {

@@ -5,7 +5,7 @@
 mod common;
 
 use std::io::Write;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use common::{KEY, KEY_2, KEY_RULE, Place};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
@@ -137,4 +137,38 @@ fn a_report_says_which_configuration_was_used() {
     assert_eq!(sarif["runs"][0]["invocations"][0]["properties"]["configuration"], used);
     let without = place.scan(&["--untrusted"]).exits(1).json();
     assert!(without["summary"].get("configuration").is_none(), "{without}");
+}
+
+fn git(place: &Place, folder: &str, arguments: &[&str]) {
+    let mut git = Command::new("git");
+    let done = git.arg("-C").arg(place.tree().join(folder)).args(arguments).status().unwrap();
+    assert!(done.success(), "git {arguments:?}");
+}
+
+#[test]
+fn content_leads_out_of_the_folder_only_where_it_is_trusted() {
+    let place = Place::new();
+    place.file("outside/key.txt", KEY);
+    git(&place, "outside", &["init", "-q"]);
+    git(&place, "outside", &["add", "."]);
+    git(&place, "outside", &["-c", "user.name=A", "-c", "user.email=a@b.example", "commit", "-qm", "a key"]);
+    let scan = |options: &[&str]| {
+        let target = [&["scan", "tree/inside", "--state", "state", "--format", "json"], options].concat();
+        place.run(&target)
+    };
+    // The folder of somebody else's repository.
+    place.file("inside/.git", "gitdir: ../outside/.git\n");
+    let ran = scan(&[]).exits(1);
+    assert!(ran.err.contains("which is read too"), "{}", ran.err);
+    let ran = scan(&["--untrusted"]).exits(0);
+    assert!(ran.err.contains("only its files are scanned"), "{}", ran.err);
+    let ran = scan(&["--kind", "git", "--untrusted"]).exits(2);
+    assert!(ran.err.contains("outside of the folder"), "{}", ran.err);
+    // Its objects, borrowed: what is not read is named.
+    std::fs::remove_file(place.tree().join("inside/.git")).unwrap();
+    git(&place, "inside", &["init", "-q"]);
+    place.file("inside/.git/objects/info/alternates", "../../../outside/.git/objects\n");
+    assert!(scan(&[]).exits(1).err.contains("outside/.git/objects, which is read too"));
+    let ran = scan(&["--untrusted"]).exits(3);
+    assert!(ran.err.contains("alternates"), "{}", ran.err);
 }

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use domesday_model::ObjectKey;
+use domesday_model::{ObjectKey, TrustContent};
 use serde_json::Value;
 
 use crate::address::{Address, Scheme};
@@ -73,6 +73,11 @@ pub trait ConnectorFactory: Send + Sync {
     /// Whether it is a folder or work tree of this machine, whose content is trusted unless somebody says otherwise.
     fn is_local_tree(&self, _configuration: &Value) -> bool {
         false
+    }
+
+    /// Folders outside of the scanned one that its content leads to, all of which are read where it is trusted.
+    fn leads_out(&self, _configuration: &Value) -> Vec<PathBuf> {
+        Vec::new()
     }
 
     /// Which part of this machine's files a data source covers.
@@ -163,6 +168,8 @@ pub struct Configured {
 /// The flags that change what a target means. A kind ignores those that say nothing to it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct TargetFlags {
+    /// What the user says of the content, so that it does not decide where it is looked for.
+    pub trust_content: TrustContent,
     pub follow_symlinks: bool,
     pub history: HistoryFlags,
     pub web: WebFlags,

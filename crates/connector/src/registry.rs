@@ -1,7 +1,7 @@
 //! The kinds of data source a process can read.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use domesday_model::TrustContent;
@@ -76,6 +76,14 @@ impl Registry {
         let Some(factory) = self.get(kind) else { return Coverage::default() };
         trust::split(factory.kind(), configuration)
             .map(|(configuration, _)| factory.coverage(&configuration))
+            .unwrap_or_default()
+    }
+
+    /// Folders outside of a data source that its content leads to.
+    pub fn leads_out(&self, kind: &str, configuration: &serde_json::Value) -> Vec<PathBuf> {
+        let Some(factory) = self.get(kind) else { return Vec::new() };
+        trust::split(factory.kind(), configuration)
+            .map(|(configuration, _)| factory.leads_out(&configuration))
             .unwrap_or_default()
     }
 

@@ -14,7 +14,7 @@ pub const KIND: &str = "git";
 domesday_connector::configuration! {
     /// What to scan of a repository. Without any selection it is everything its object database has: the
     /// history of all references, and what no reference leads to any more.
-    #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
     #[serde(deny_unknown_fields, default)]
     pub struct GitConfig {
         /// The absolute path of the repository: a folder with `.git`, a bare one, a worktree or a submodule.
@@ -46,10 +46,6 @@ domesday_connector::configuration! {
         /// hooks and logs. A bare repository has only the latter.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         pub uncommitted: bool,
-        /// Follow a `.git` file, `commondir`, alternates and links inside the repository out of its folder. Whoever
-        /// writes these decides what else is read. They are followed unless it is false.
-        #[serde(skip_serializing_if = "is_true")]
-        pub follow_links_out: bool,
         /// Scan only files whose path matches one of these, with the syntax of `.gitignore` lines. A file
         /// counts by every path it ever had; messages have none, and are scanned.
         #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -60,29 +56,6 @@ domesday_connector::configuration! {
         /// Leave out files larger than this, in bytes.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub max_file_size: Option<u64>,
-    }
-}
-
-fn is_true(value: &bool) -> bool {
-    *value
-}
-
-impl Default for GitConfig {
-    fn default() -> GitConfig {
-        GitConfig {
-            path: None,
-            url: None,
-            authentication: None,
-            refs: Vec::new(),
-            since_commit: None,
-            range: None,
-            staged: false,
-            uncommitted: false,
-            follow_links_out: true,
-            paths: Vec::new(),
-            exclude: Vec::new(),
-            max_file_size: None,
-        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Makes connectors of kind `git`, and says which addresses, paths and flags mean a repository.
 
 use std::os::unix::ffi::OsStringExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use domesday_connector::address::{Address, Scheme, UserInfo};
@@ -11,10 +11,11 @@ use domesday_connector::{
     Configured, Connector, ConnectorError, ConnectorFactory, Coverage, Description, HistoryFlags, NamedBy,
     Recognition, Surroundings, TargetError, TargetFlags, path_root,
 };
+use domesday_model::TrustContent;
 use serde_json::Value;
 
 use super::config::KIND;
-use super::repository::discover;
+use super::repository::{discover, leads_out};
 use super::worktree::WORKTREE;
 use super::{Git, GitConfig};
 
@@ -28,6 +29,9 @@ const SCHEMES: &[Scheme] = &[
 ];
 /// The host all of whose addresses with two names are repositories.
 const REPOSITORY_HOST: &str = "github.com";
+
+const NO_REPOSITORY: &str =
+    "it is not a git repository, or one outside of the folder where its content is not trusted";
 
 /// Makes connectors of kind `git`.
 pub struct GitFactory;
@@ -86,7 +90,7 @@ impl ConnectorFactory for GitFactory {
 
     fn recognises_path(&self, path: &Path, flags: &TargetFlags) -> Result<Recognition, TargetError> {
         let HistoryFlags { worktree, .. } = flags.history;
-        match discover(path, true) {
+        match discover(path, follows_links_out(flags)) {
             Some(_) if !worktree => Ok(Recognition::Certain),
             None if worktree || flags.history.selects() => Err(TargetError::new(
                 "it is not the folder of a git repository, of which alone a part can be asked for",
@@ -97,7 +101,7 @@ impl ConnectorFactory for GitFactory {
 
     /// A repository with its history, and with what is not in it yet unless only a part is asked for.
     fn configure_path(&self, path: &Path, flags: &TargetFlags) -> Result<Option<Value>, TargetError> {
-        discover(path, true).ok_or_else(|| TargetError::new("it is not a git repository"))?;
+        discover(path, follows_links_out(flags)).ok_or_else(|| TargetError::new(NO_REPOSITORY))?;
         let config = GitConfig {
             uncommitted: !flags.history.selects(),
             staged: flags.history.staged,
@@ -121,6 +125,11 @@ impl ConnectorFactory for GitFactory {
         GitConfig::parse(configuration).is_ok_and(|config| config.path.is_some())
     }
 
+    fn leads_out(&self, configuration: &Value) -> Vec<PathBuf> {
+        let config = GitConfig::parse(configuration).ok();
+        config.and_then(|config| config.path).map(|path| leads_out(&path)).unwrap_or_default()
+    }
+
     fn coverage(&self, configuration: &Value) -> Coverage {
         let Ok(config) = GitConfig::parse(configuration) else { return Coverage::default() };
         let is_part = !config.refs.is_empty()
@@ -129,6 +138,11 @@ impl ConnectorFactory for GitFactory {
             || config.staged;
         Coverage { root: config.path, only: None, is_part }
     }
+}
+
+/// A folder of this machine is trusted unless the user says otherwise.
+fn follows_links_out(flags: &TargetFlags) -> bool {
+    flags.trust_content != TrustContent::No
 }
 
 /// The part of a history that is asked for.

@@ -3,7 +3,7 @@
 //!
 //! The order comes from the index and the entries' heads alone. Of a delta the first bytes are inflated,
 //! because only they tell the size of what it makes; of a tree's, not even these. The forest takes 24
-//! bytes per object of the pack, and 8 more while it is built.
+//! bytes per object of the pack.
 
 use std::sync::Arc;
 
@@ -166,9 +166,8 @@ impl Forest {
 
 /// The entries in the order they have in the pack, with their children.
 fn nodes(pack: &Pack) -> Result<Vec<Node>, GitError> {
-    let offsets = pack.index.offsets()?;
-    let mut nodes: Vec<Node> =
-        (0..).zip(offsets).map(|(position, offset)| Node::new(position, offset)).collect();
+    let mut nodes = Vec::with_capacity(pack.index.count() as usize);
+    pack.index.each_offset(|offset| nodes.push(Node::new(nodes.len() as u32, offset)))?;
     nodes.sort_unstable_by_key(Node::offset);
     let mut window = Window::new(pack, nodes.len());
     let mut inflater = Inflater::new();

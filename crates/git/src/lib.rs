@@ -48,7 +48,6 @@ use domesday_scheduler::{DeltaReuse, OpenBytes, Opened, PathKind};
 pub use config::GitConfig;
 pub use factory::GitFactory;
 use id::ObjectId;
-pub use repository::leads_out;
 use source::Source;
 use store::{Bytes, Decoded, ObjectData, Scannable};
 

@@ -16,7 +16,7 @@ use super::id::{HashKind, ObjectId, ObjectKind};
 use super::parse::{Commit, Tag, TreeEntry, tree_entries};
 use super::reftable::Table;
 use super::remote::Mirror;
-use super::store::{Bytes, ObjectStore};
+use super::store::{Bytes, Folders, ObjectStore};
 
 /// The variable in which git names the index to its hooks.
 const INDEX_VARIABLE: &str = "GIT_INDEX_FILE";
@@ -170,10 +170,14 @@ pub fn discover(path: &Path, follow_links_out: bool) -> Option<Shape> {
 
 /// Where the repository at this path leads to outside of it: its folder, what worktrees share, the objects it borrows.
 pub fn leads_out(path: &Path) -> Vec<PathBuf> {
-    let (Ok(root), Ok(repository)) = (fs::canonicalize(path), Repository::open(path, true)) else {
-        return Vec::new();
+    let folders = || {
+        let bounds = Bounds::new(path, true)?;
+        let (git_dir, _) = git_dir(path, &bounds)?;
+        let common_dir = common_dir(&git_dir, &bounds)?;
+        let objects = Folders::find(&common_dir.join("objects"), &bounds)?;
+        Ok::<_, GitError>([git_dir, common_dir].into_iter().chain(objects.paths))
     };
-    let folders = [&repository.git_dir, &repository.common_dir].into_iter().chain(&repository.store.folders);
+    let (Ok(root), Ok(folders)) = (fs::canonicalize(path), folders()) else { return Vec::new() };
     let mut outside: Vec<PathBuf> = folders.filter_map(|folder| fs::canonicalize(folder).ok()).collect();
     outside.retain(|folder| !folder.starts_with(&root));
     outside.sort_unstable();

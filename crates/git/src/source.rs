@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use std::{env, thread};
 
 use domesday_connector::{ConnectorError, Surroundings};
-use domesday_model::{Backoff, Reason};
+use domesday_model::{Backoff, Reason, TrustContent};
 use parking_lot::Mutex;
 
 use super::config::{GitConfig, KIND};
@@ -36,6 +36,8 @@ const BACKOFF: Backoff = Backoff::new(Duration::from_millis(350), Duration::from
 /// What listings of one repository share.
 pub(super) struct Source {
     pub config: GitConfig,
+    /// Whether what is in the folder may lead out of it.
+    follow_links_out: bool,
     remote: Option<Arc<Remote>>,
     own_state: Option<PathBuf>,
     /// Opened at first use, for a connector may be made where its repository is not there yet, and again
@@ -79,7 +81,9 @@ impl Source {
             }
         };
         let own_state = surroundings.own_state.clone();
-        Ok(Source { config, remote, own_state, current: Mutex::default(), covered: Mutex::default() })
+        let follow_links_out = surroundings.trust_content == TrustContent::Yes;
+        let (current, covered) = (Mutex::default(), Mutex::default());
+        Ok(Source { config, follow_links_out, remote, own_state, current, covered })
     }
 
     /// The repository as it is now.
@@ -128,7 +132,7 @@ impl Source {
 
     fn open_local(&self) -> Result<Repository, GitError> {
         let path = self.config.path.as_deref().unwrap_or(Path::new(""));
-        Repository::open(path, self.config.follow_links_out)
+        Repository::open(path, self.follow_links_out)
     }
 
     /// The repository as it was last seen, by this process or another. May block.

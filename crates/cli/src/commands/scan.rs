@@ -54,6 +54,11 @@ pub fn run(args: &ScanArgs) -> Result<Exit> {
         say(format_args!("using {} (--no-config leaves it out)", config.shown()));
     }
     let Targets { targets, secrets } = target::targets(args, config.as_ref(), &folder)?;
+    if !args.quiet {
+        for note in targets.iter().flat_map(|target| target.notes(args.trust())) {
+            say(format_args!("{note}"));
+        }
+    }
     let configuration = config.as_ref().map(Config::used);
     let config = config.unwrap_or_default();
     if let Some(path) = &args.report.output {

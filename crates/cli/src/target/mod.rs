@@ -9,7 +9,7 @@ mod tests;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use domesday_connector::address::{Address, Login};
@@ -32,6 +32,8 @@ pub struct Target {
     pub shown: String,
     /// How its objects are shown.
     pub source: Source,
+    /// Were its content trusted, more would be scanned than what is in it.
+    is_part_elsewhere: bool,
 }
 
 /// What a scan is to read.
@@ -93,6 +95,7 @@ pub fn repository_root(folder: &Path) -> Option<&Path> {
 fn target_flags(args: &ScanArgs) -> TargetFlags {
     let GitArgs { branch, since_commit, range, staged, worktree } = &args.git;
     TargetFlags {
+        trust_content: args.trust(),
         follow_symlinks: args.follow_symlinks,
         history: HistoryFlags {
             refs: branch.clone(),
@@ -115,7 +118,7 @@ fn standard_input() -> Result<Target> {
     let kind = input.context("no connector reads standard input")?.kind();
     let spec = DatasourceSpec::new(kind, kind, GROUP_PREFIX, Value::Null);
     let source = connectors::display(kind, kind, &spec.configuration, NamedBy::Configuration);
-    Ok(Target { shown: "-".to_owned(), source, spec })
+    Ok(Target { shown: "-".to_owned(), source, spec, is_part_elsewhere: false })
 }
 
 /// The kind whose prefix stands before a path, and the path behind it.
@@ -153,11 +156,14 @@ fn local(args: &ScanArgs, config: Option<&Config>, typed: &Path, state: &Path) -
         bail!("{} as {}: it is on this machine", about(), asked.unwrap_or_default());
     };
     let kind = factory.kind();
+    let trusting = TargetFlags { trust_content: TrustContent::Yes, ..flags };
+    let if_trusted = connectors::known().for_path(&real, &trusting).with_context(about)?;
+    let is_part_elsewhere = asked.is_none() && if_trusted.is_some_and(|other| other.kind() != kind);
     let name = format!("{kind}:{}", ObjectKey::new(real.as_os_str().as_bytes()));
     let folder = if real.is_dir() { Some(real.as_path()) } else { real.parent() };
     let source = connectors::display(&name, kind, &configuration, NamedBy::Path(path));
     let spec = spec(args, config, folder, name, kind, configuration).with_context(about)?;
-    Ok(Target { shown: path.display().to_string(), source, spec })
+    Ok(Target { shown: path.display().to_string(), source, spec, is_part_elsewhere })
 }
 
 /// What is elsewhere.
@@ -195,7 +201,7 @@ fn remote(
     let source = connectors::display(&name, kind, &configuration, NamedBy::Address(&address));
     let mut spec = spec(args, config, None, name, kind, configuration).with_context(about)?;
     spec.credential = reference.map(String::from);
-    Ok(Target { shown: address.text, source, spec })
+    Ok(Target { shown: address.text, source, spec, is_part_elsewhere: false })
 }
 
 /// The field of every configuration that says how to authenticate.
@@ -238,6 +244,24 @@ impl Target {
     /// Whether the same command reads the same thing again.
     pub fn is_repeatable(&self) -> bool {
         connectors::known().describe(&self.spec.kind).is_repeatable
+    }
+
+    /// What the user should know of where its content leads, and whether it is followed.
+    pub fn notes(&self, asked: TrustContent) -> Vec<String> {
+        let Self { spec, shown, .. } = self;
+        if self.is_part_elsewhere {
+            return vec![format!(
+                "{shown}: its repository is outside of it, and its content is not trusted: only its files are scanned"
+            )];
+        }
+        let followed = match self.is_trusted(asked) {
+            true => connectors::known().leads_out(&spec.kind, &spec.configuration),
+            false => Vec::new(),
+        };
+        let note = |folder: PathBuf| {
+            format!("{shown}: it leads to {}, which is read too (--untrusted prevents it)", folder.display())
+        };
+        followed.into_iter().map(note).collect()
     }
 
     /// Whether its content may say what is reported of it, where the command says `asked`.

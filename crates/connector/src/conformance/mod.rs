@@ -61,6 +61,11 @@ pub trait Fixture: Send + Sync {
     /// it is this process that is measured.
     async fn large(&self, objects: u64) -> Option<(Arc<dyn Connector>, u64)>;
 
+    /// Bytes that it holds of a source of so many objects to be faster, within a limit of its own that these do not reach.
+    fn held(&self, _objects: u64) -> u64 {
+        0
+    }
+
     /// A container that is not there. `None` where the source cannot tell it from an empty one.
     fn missing_container(&self) -> Option<ObjectKey> {
         Some(ObjectKey::new("no-such-container"))

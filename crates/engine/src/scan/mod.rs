@@ -164,7 +164,6 @@ pub struct Scanner {
     /// Rules that are about the path of an object alone.
     path_rules: Vec<u32>,
     keeps_hits: bool,
-    /// Whether ignore marks beside a value count.
     heeds_marks: bool,
 }
 
@@ -391,7 +390,7 @@ impl Scanner {
         let is_own = |found: &Match| found.span.start >= layer.start;
         for found in found.into_iter().filter(is_own) {
             let mut found = outward(found, layer);
-            if self.heeds_marks && self.is_ignored(chunk, &found.span, found.rule) {
+            if self.is_ignored(chunk, &found.span, found.rule) {
                 watch.dropped(|| Explained { found, verdict: Verdict::Ignored });
                 continue;
             }
@@ -448,10 +447,7 @@ impl Scanner {
             };
             let whole = found.match_start..found.match_end;
             let mut found = Match { rule: found.rule, span, score, reasons, decoded: None, allowed: false };
-            if self.heeds_marks
-                && !unmarked.has(chunk.bytes, &found.span)
-                && self.is_ignored(chunk, &found.span, found.rule)
-            {
+            if !unmarked.has(chunk.bytes, &found.span) && self.is_ignored(chunk, &found.span, found.rule) {
                 watch.dropped(|| Explained { found, verdict: Verdict::Ignored });
                 continue;
             }
@@ -482,7 +478,8 @@ impl Scanner {
 
     fn is_ignored(&self, chunk: &Chunk<'_>, span: &Range<usize>, rule: u32) -> bool {
         let rule = &self.rules.rules()[rule as usize];
-        scoring::is_ignored(chunk.bytes, span.clone(), rule, |word| self.rules.knows(word))
+        self.heeds_marks
+            && scoring::is_ignored(chunk.bytes, span.clone(), rule, |word| self.rules.knows(word))
     }
 }
 

@@ -14,7 +14,7 @@ use crate::files::small_file;
 const FOLDERS_MAX: usize = 64;
 
 /// Folders of objects.
-pub(super) struct Folders {
+pub struct Folders {
     /// Links resolved, the repository's own first, then those it borrows from, each once, breadth first.
     pub paths: Vec<PathBuf>,
     /// Lists of alternates that name a folder which may not be read.

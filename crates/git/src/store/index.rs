@@ -206,15 +206,14 @@ impl PackIndex {
         Ok(u64::from_be_bytes(bytes))
     }
 
-    /// Every object's place in the pack, in the order of ids.
-    pub fn offsets(&self) -> Result<Vec<u64>, GitError> {
+    /// Calls `each` with every object's place in the pack, in the order of ids.
+    pub fn each_offset(&self, mut each: impl FnMut(u64)) -> Result<(), GitError> {
         let stride = if self.large_at.is_some() { 4 } else { self.stride };
         let mut rows = Rows::new(self, self.offsets_at, stride as usize, 4);
-        let mut offsets = Vec::with_capacity(self.count() as usize);
         while let Some(row) = rows.next()? {
-            offsets.push(self.wide_offset(u32_at(row, 0))?);
+            each(self.wide_offset(u32_at(row, 0))?);
         }
-        Ok(offsets)
+        Ok(())
     }
 
     /// Every id, in order.

@@ -137,6 +137,11 @@ mod local {
             assert!(import.wait().unwrap().success());
             Some((connector(&GitConfig::new(path)), objects))
         }
+
+        /// The index of its pack: an id, a checksum and a place for each.
+        fn held(&self, objects: u64) -> u64 {
+            objects * (20 + 4 + 4)
+        }
     }
 
     domesday_connector::conformance_tests!(new);

@@ -20,7 +20,7 @@ use std::process::Command;
 use domesday_connector::conformance::open;
 use domesday_connector::{Connector, ConnectorError, ConnectorFactory, Surroundings};
 use domesday_content::ObjectError;
-use domesday_model::{ObjectKey, Reason, RecordKind, UnitRecord};
+use domesday_model::{ObjectKey, Reason, RecordKind, TrustContent, UnitRecord};
 use tempfile::TempDir;
 
 use super::*;
@@ -119,9 +119,15 @@ fn git(folder: &Path, arguments: &[&str], minute: u64) -> Vec<u8> {
     output.stdout
 }
 
+/// Of a folder whose content may lead out of it, as that of a folder of this machine may.
 fn connector(config: &GitConfig) -> Arc<dyn Connector> {
+    connector_trusting(config, TrustContent::Yes)
+}
+
+fn connector_trusting(config: &GitConfig, trust_content: TrustContent) -> Arc<dyn Connector> {
     let configuration = serde_json::to_value(config).unwrap();
-    GitFactory.create(&configuration, &Surroundings::default()).unwrap()
+    let surroundings = Surroundings { trust_content, ..Surroundings::default() };
+    GitFactory.create(&configuration, &surroundings).unwrap()
 }
 
 async fn list(config: &GitConfig) -> Result<Vec<UnitRecord>, ConnectorError> {
@@ -143,7 +149,11 @@ async fn list_container(connector: &dyn Connector, key: &str) -> Result<Vec<Unit
 
 /// The ids of a listing in order, each of which must be there once.
 async fn ids(config: &GitConfig) -> Vec<String> {
-    let records = list(config).await.unwrap();
+    ids_of(connector(config).as_ref()).await
+}
+
+async fn ids_of(connector: &dyn Connector) -> Vec<String> {
+    let records = list_container(connector, "").await.unwrap();
     let files = records.into_iter().filter(|record| record.kind == RecordKind::File);
     let mut ids: Vec<String> = files.map(|record| String::from_utf8(record.name).unwrap()).collect();
     ids.sort_unstable();

@@ -3,7 +3,7 @@
 use std::os::unix::fs::symlink;
 
 use super::*;
-use crate::repository::{Repository, Shape, discover};
+use crate::repository::{Repository, Shape, discover, leads_out};
 use crate::store::HELD_MAX;
 
 #[tokio::test]
@@ -519,7 +519,10 @@ async fn nothing_leads_out_of_the_folder_unless_it_may() {
     outside.write("secret", "outside");
     outside.commit("outside");
     let id = outside.id("HEAD:secret");
-    let bound = |repo: &Repo| GitConfig { follow_links_out: false, uncommitted: true, ..repo.config() };
+    let bound = |repo: &Repo| {
+        let config = GitConfig { uncommitted: true, ..repo.config() };
+        connector_trusting(&config, TrustContent::No)
+    };
     let objects = outside.path.join(".git/objects");
     // A `.git` file.
     let folder = tempfile::tempdir().unwrap();
@@ -539,9 +542,9 @@ async fn nothing_leads_out_of_the_folder_unless_it_may() {
     symlink(objects.join(&id[..2]), by_folder.path.join(".git/objects").join(&id[..2])).unwrap();
     for repo in [&by_file, &by_common, &by_link, &by_objects, &by_folder] {
         assert_eq!(read(connector(&repo.config()).as_ref(), &id).unwrap(), b"outside");
-        let error = list(&bound(repo)).await.unwrap_err().to_string();
+        let error = list_container(bound(repo).as_ref(), "").await.unwrap_err().to_string();
         assert!(error.contains("outside of the scanned folder"), "{error}");
-        assert!(read(connector(&bound(repo)).as_ref(), &id).is_err());
+        assert!(read(bound(repo).as_ref(), &id).is_err());
     }
     for repo in [&by_file, &by_common, &by_link, &by_objects] {
         assert_eq!(discover(&repo.path, false), None, "it is a folder of files");
@@ -555,9 +558,9 @@ async fn nothing_leads_out_of_the_folder_unless_it_may() {
     borrows.write(".git/objects/info/alternates", objects.to_str().unwrap());
     assert_eq!(leads_out(&borrows.path), [fs::canonicalize(&objects).unwrap()]);
     assert!(ids(&borrows.config()).await.contains(&id));
-    let bounded = ids(&bound(&borrows)).await;
+    let bounded = ids_of(bound(&borrows).as_ref()).await;
     assert!(!bounded.contains(&id) && bounded.contains(&borrows.id("HEAD:own")), "{bounded:?}");
-    let error = read(connector(&bound(&borrows)).as_ref(), "alternates").unwrap_err().to_string();
+    let error = read(bound(&borrows).as_ref(), "alternates").unwrap_err().to_string();
     assert!(error.contains("outside of the scanned folder"), "{error}");
     assert_eq!(discover(&borrows.path, false), Some(Shape::Worktree));
 }
