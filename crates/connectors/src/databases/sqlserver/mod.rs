@@ -81,6 +81,7 @@ impl SqlServer {
             // Where it sends us on to may be another place than a credential is for, and not this machine.
             let host = Host::new(&address.0, Some(address.1));
             let login = Login::fetch(&self.config, &self.surroundings, &host).await?;
+            let client = self.client_config(&login, database)?;
             let mode = self.config.tls_towards(&address.0);
             // What the protocol's version 7 carries in its packets ends with the handshake; that of TLS 1.3 goes on.
             let tls = match mode {
@@ -88,7 +89,7 @@ impl SqlServer {
                 _ => Some(Arc::new(client_config_of(&self.config, mode, &[&rustls::version::TLS12])?).into()),
             };
             let transport = prelogin::connect(&address, mode, tls.as_ref()).await?;
-            match Client::connect(self.client_config(&login, database)?, transport.compat_write()).await {
+            match Client::connect(client, transport.compat_write()).await {
                 Ok(client) => return SqlServerSession::begin(client, &self.config).await,
                 Err(tiberius::error::Error::Routing { host, port }) => address = (host, port),
                 Err(error) => return Err(error::told(&error)),
