@@ -31,7 +31,7 @@ use domesday_connector::{
 };
 use domesday_content::ObjectError;
 use domesday_model::{ListedObject, ObjectKey, Origin, Reason, ResumePolicy, TargetDraft, UnitRecord};
-use domesday_scheduler::Opened;
+use domesday_scheduler::{Opened, PathKind};
 use globset::GlobSet;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -258,6 +258,16 @@ impl Connector for Github {
             Ok(listing) => Ok(listing),
             Err(error) => Err(self.0.explain(&name, error).await),
         }
+    }
+
+    fn path_kind(&self, object: &ListedObject) -> PathKind {
+        let in_repository = RepositoryName::of_key(&object.key).and_then(|(name, inside)| {
+            Some((self.0.repository(&name).ok()?, object.with_key(ObjectKey::new(inside))))
+        });
+        in_repository.map_or_else(
+            || PathKind::of(object.key.as_bytes()),
+            |(repository, object)| repository.path_kind(&object),
+        )
     }
 
     fn open(&self, object: &ListedObject) -> Result<Opened, ObjectError> {

@@ -96,6 +96,23 @@ async fn each_repository_is_a_git_source() {
 }
 
 #[tokio::test]
+async fn blobs_are_judged_by_their_paths_in_the_repository() {
+    let fake = Fake::new();
+    fake.serve("acme/one", &[("main.c", "int main;\n"), ("letter.txt", "dear\n")]);
+    let connector = fake.connector(json!({ "organisation": "acme" }));
+    let container = ObjectKey::new("acme/one");
+    let (records, _) = list(connector.as_ref(), "acme/one", 10).await.unwrap();
+    let objects: Vec<_> =
+        records.iter().map(|record| ListedObject::in_container(&container, record)).collect();
+    let work = fake.folder.path().join("work/acme/one");
+    for (path, is_code) in [("main.c", true), ("letter.txt", false)] {
+        let key = ObjectKey::new(format!("acme/one/{}", git(&work, &["rev-parse", &format!("HEAD:{path}")])));
+        let object = objects.iter().find(|object| object.key == key).unwrap();
+        assert_eq!(connector.path_kind(object).code, is_code, "{path}");
+    }
+}
+
+#[tokio::test]
 async fn one_token_lists_clones_and_traces() {
     let fake = Fake::new();
     fake.serve("acme/one", &[("a", "content a\n"), ("b", "content b\n")]);
