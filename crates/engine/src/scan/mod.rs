@@ -18,7 +18,7 @@ mod split;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use domesday_model::Score;
+use domesday_model::{Score, SuppressedBy};
 
 use crate::decode::{self, Layer};
 use crate::prefilter::{Buffers, Hit, Prefilter, SEGMENT_ALIGN};
@@ -84,9 +84,9 @@ pub struct Match {
     pub reasons: Evidences,
     /// If the span is encoded: how, and what it says.
     pub decoded: Option<Box<Decoded>>,
-    /// Not reported because of what the value is, and others on the same bytes neither: so it goes when it has
-    /// displaced them.
-    pub(crate) allowed: bool,
+    /// What keeps it out of reports. An allow that is for every rule is about the value: others on the same bytes are not
+    /// reported either, so it goes when it has displaced them.
+    pub suppressed: Option<SuppressedBy>,
 }
 
 impl Match {
@@ -125,13 +125,23 @@ pub struct Scratch {
     encoded: Vec<usize>,
     memos: Memos,
     judged: Vec<Match>,
+    /// What was judged and displaces nothing, because a control is about it alone.
+    aside: Vec<Match>,
     /// The matches of all pieces of a chunk so far.
     accepted: Vec<Match>,
+    /// Those that a control keeps out of reports.
+    suppressed: Vec<Match>,
 }
 
 impl Scratch {
     pub fn new() -> Scratch {
         Scratch::default()
+    }
+
+    /// Takes what the last scan found and a control keeps out of reports: what would be reported without any. In order of
+    /// spans.
+    pub fn take_suppressed(&mut self) -> Vec<Match> {
+        std::mem::take(&mut self.suppressed)
     }
 
     /// Bytes handed to regexes so far: the measure of work after the trigger pass.
@@ -260,26 +270,32 @@ impl Scanner {
         out: &mut Vec<Match>,
     ) {
         let accept = self.begin(chunk, scratch);
-        if self.rules.allows().path(chunk.path) {
-            return;
-        }
-        self.match_path(chunk, &accept, out);
+        self.match_path(chunk, &accept, scratch, out);
         let mut all = std::mem::take(&mut scratch.accepted);
         for piece in repeats::pieces(chunk.bytes, &accept) {
             match piece {
                 Piece::Searched(range) => {
                     let mut matches = self.matches(chunk, &range, 0, silent, scratch, &mut ());
-                    matches.retain(|found| {
-                        found.score >= self.floor && !found.allowed && range.contains(&found.span.start)
-                    });
+                    self.keep_accepted(&mut matches, &range, &mut scratch.suppressed);
                     all.append(&mut matches);
                     scratch.judged = matches;
                 }
-                Piece::Repeated { range, period } => repeats::copy(&mut all, &range, period),
+                Piece::Repeated { range, period } => {
+                    repeats::copy(&mut all, &range, period);
+                    repeats::copy(&mut scratch.suppressed, &range, period);
+                }
             }
         }
         out.append(&mut all);
         scratch.accepted = all;
+    }
+
+    /// Leaves the matches that are reported, and puts those that a control keeps out of reports apart.
+    fn keep_accepted(&self, matches: &mut Vec<Match>, accept: &Range<usize>, suppressed: &mut Vec<Match>) {
+        matches.retain(|found| found.score >= self.floor && accept.contains(&found.span.start));
+        if matches.iter().any(|found| found.suppressed.is_some()) {
+            suppressed.extend(matches.extract_if(.., |found| found.suppressed.is_some()));
+        }
     }
 
     /// Readies the scratch; what is accepted.
@@ -287,27 +303,34 @@ impl Scanner {
         if scratch.scanner != self.id {
             *scratch = Scratch { scanner: self.id, ..Scratch::default() };
         }
+        scratch.suppressed.clear();
         chunk.accept.start.min(chunk.bytes.len())..chunk.accept.end.min(chunk.bytes.len())
     }
 
     /// Adds what the object's path says, once: where the object begins. There its first byte stands for it.
-    fn match_path(&self, chunk: &Chunk<'_>, accept: &Range<usize>, out: &mut Vec<Match>) {
+    fn match_path(
+        &self,
+        chunk: &Chunk<'_>,
+        accept: &Range<usize>,
+        scratch: &mut Scratch,
+        out: &mut Vec<Match>,
+    ) {
         for &index in self.path_rules.iter().filter(|_| accept.start == 0 && !accept.is_empty()) {
             let rule = &self.rules.rules()[index as usize];
             let seen = Seen { value: &[], whole: &[], bytes: &[], span: 0..0, path: chunk.path };
-            if rule.score >= self.floor
-                && rule.path.is_match(chunk.path)
-                && self.rules.allows().covers(index, &seen).is_none()
-            {
+            if rule.score >= self.floor && rule.path.is_match(chunk.path) {
                 let mut reasons = Evidences::default();
                 reasons.push(Evidence::Proof("the path matches"), Weight::Nothing);
                 let (span, score) = (0..1, rule.score);
-                out.push(Match { rule: index, span, score, reasons, decoded: None, allowed: false });
+                let suppressed = self.rules.allows().covers(index, &seen).map(|covered| covered.by);
+                let out = if suppressed.is_none() { &mut *out } else { &mut scratch.suppressed };
+                out.push(Match { rule: index, span, score, reasons, decoded: None, suppressed });
             }
         }
     }
 
-    /// The matches of a text that is written in `depth` encodings, those near `accept` included.
+    /// The matches of a text that is written in `depth` encodings, those near `accept` and those that a control keeps out
+    /// of reports included.
     fn matches<W: Watch>(
         &self,
         chunk: &Chunk<'_>,
@@ -343,20 +366,20 @@ impl Scanner {
         scratch.found.dedup_by(confirm::Found::same_value);
         self.judge(chunk, accept, scratch, watch);
         let mut matches = std::mem::take(&mut scratch.judged);
+        let mut aside = std::mem::take(&mut scratch.aside);
         if depth < decode::DEPTH_MAX {
             let (encoded, mut decoded) = (std::mem::take(&mut scratch.encoded), Vec::new());
             for layer in decode::layers(chunk.bytes, &encoded, |run| run.end > accept.start) {
-                self.look_into(chunk, &layer, depth, scratch, watch, &mut decoded);
+                self.look_into(chunk, &layer, depth, scratch, watch, [&mut decoded, &mut aside]);
             }
             // What is decoded before can tell only whether a match stays that begins there and ends behind.
             let crosses = |found: &Match| found.span.start < accept.start && accept.start < found.span.end;
-            if W::ALL || matches.iter().chain(&decoded).any(crosses) {
+            if W::ALL || matches.iter().chain(&decoded).chain(&aside).any(crosses) {
                 for layer in decode::layers(chunk.bytes, &encoded, |run| run.end <= accept.start) {
-                    self.look_into(chunk, &layer, depth, scratch, watch, &mut decoded);
+                    self.look_into(chunk, &layer, depth, scratch, watch, [&mut decoded, &mut aside]);
                 }
             }
             // What was found as it stands there is not told again, unless the decoded text says more for it.
-            let place = |found: &Match| (found.span.start, found.span.end, found.rule);
             decoded.retain(|found| {
                 let same = matches.binary_search_by_key(&place(found), place);
                 same.is_err() || same.is_ok_and(|at| matches[at].score < found.score)
@@ -364,14 +387,37 @@ impl Scanner {
             matches.append(&mut decoded);
         }
         let kind = |rule: u32| self.kinds[rule as usize];
+        let with_aside = (!aside.is_empty()).then(|| {
+            let mut all = [&matches[..], &aside[..]].concat();
+            resolve::resolve(&mut all, kind, |_, _| {});
+            all
+        });
         resolve::resolve(&mut matches, kind, |found, by| {
             let verdict = Verdict::Displaced { by: by.rule };
             watch.dropped(|| Explained { found: found.clone(), verdict });
         });
+        if let Some(mut all) = with_aside {
+            // Of what is set aside, that which would be reported if it were not.
+            all.retain(|found| self.is_aside(found));
+            all.dedup_by_key(|found| place(found));
+            matches.append(&mut all);
+            matches.sort_by_key(place);
+            aside.clear();
+        }
+        scratch.aside = aside;
         matches
     }
 
-    /// Adds the matches of a decoded text, at the places they came from.
+    /// Whether a control is about this match alone, so that it must not displace others.
+    fn is_aside(&self, found: &Match) -> bool {
+        match &found.suppressed {
+            None => false,
+            Some(SuppressedBy::Mark) => true,
+            Some(SuppressedBy::Allow(name)) => !self.rules.allows().is_for_all(name),
+        }
+    }
+
+    /// Adds the matches of a decoded text, at the places they came from; to `aside` those that displace nothing.
     fn look_into<W: Watch>(
         &self,
         chunk: &Chunk<'_>,
@@ -379,7 +425,7 @@ impl Scanner {
         depth: usize,
         scratch: &mut Scratch,
         watch: &mut W,
-        matches: &mut Vec<Match>,
+        [matches, aside]: [&mut Vec<Match>; 2],
     ) {
         let (bytes, accept) = (&layer.text[..], 0..layer.text.len());
         let inner = Chunk { bytes, accept, ..*chunk };
@@ -390,19 +436,27 @@ impl Scanner {
         let is_own = |found: &Match| found.span.start >= layer.start;
         for found in found.into_iter().filter(is_own) {
             let mut found = outward(found, layer);
+            if self.is_aside(&found) {
+                aside.push(found);
+                continue;
+            }
             if self.is_ignored(chunk, &found.span, found.rule) {
-                watch.dropped(|| Explained { found, verdict: Verdict::Ignored });
+                watch.dropped(|| Explained { found: found.clone(), verdict: Verdict::Ignored });
+                aside.push(Match { suppressed: Some(SuppressedBy::Mark), ..found });
                 continue;
             }
             let value = found.decoded.as_ref().map_or(&[][..], |decoded| &decoded.value);
             // The match and the line were looked at where they are decoded; here they are as they are written.
-            let covered = self.covered(chunk, found.rule, value, &found.span, &found.span);
-            if covered == Some(Covered::ForRule) {
-                watch.dropped(|| Explained { found, verdict: Verdict::Allowed });
-                continue;
+            match self.covered(chunk, found.rule, value, &found.span, &found.span) {
+                Some(Covered { by, is_for_all: false }) => {
+                    watch.dropped(|| Explained { found: found.clone(), verdict: Verdict::Allowed });
+                    aside.push(Match { suppressed: Some(by), ..found });
+                }
+                covered => {
+                    found.suppressed = found.suppressed.or(covered.map(|covered| covered.by));
+                    matches.push(found);
+                }
             }
-            found.allowed |= covered.is_some();
-            matches.push(found);
         }
         for Explained { found, verdict } in dropped.into_all() {
             if is_own(&found) {
@@ -432,6 +486,7 @@ impl Scanner {
     ) {
         let near = accept.start.saturating_sub(MAX_MATCH_LEN)..accept.end + MAX_MATCH_LEN;
         scratch.judged.clear();
+        scratch.aside.clear();
         scratch.memos.begin(self.rules.rules().len());
         let (mut unmarked, mut facts) = (Unmarked::default(), Facts::default());
         for found in scratch.found.iter().filter(|found| near.contains(&found.start)) {
@@ -446,19 +501,23 @@ impl Scanner {
                 continue;
             };
             let whole = found.match_start..found.match_end;
-            let mut found = Match { rule: found.rule, span, score, reasons, decoded: None, allowed: false };
+            let mut found = Match { rule: found.rule, span, score, reasons, decoded: None, suppressed: None };
             if !unmarked.has(chunk.bytes, &found.span) && self.is_ignored(chunk, &found.span, found.rule) {
-                watch.dropped(|| Explained { found, verdict: Verdict::Ignored });
+                watch.dropped(|| Explained { found: found.clone(), verdict: Verdict::Ignored });
+                scratch.aside.push(Match { suppressed: Some(SuppressedBy::Mark), ..found });
                 continue;
             }
             let value = &chunk.bytes[found.span.clone()];
-            let covered = self.covered(chunk, found.rule, value, &whole, &found.span);
-            if covered == Some(Covered::ForRule) {
-                watch.dropped(|| Explained { found, verdict: Verdict::Allowed });
-                continue;
+            match self.covered(chunk, found.rule, value, &whole, &found.span) {
+                Some(Covered { by, is_for_all: false }) => {
+                    watch.dropped(|| Explained { found: found.clone(), verdict: Verdict::Allowed });
+                    scratch.aside.push(Match { suppressed: Some(by), ..found });
+                }
+                covered => {
+                    found.suppressed = covered.map(|covered| covered.by);
+                    scratch.judged.push(found);
+                }
             }
-            found.allowed = covered.is_some();
-            scratch.judged.push(found);
         }
     }
 
@@ -481,6 +540,11 @@ impl Scanner {
         self.heeds_marks
             && scoring::is_ignored(chunk.bytes, span.clone(), rule, |word| self.rules.knows(word))
     }
+}
+
+/// What two tellings of the same match have in common.
+fn place(found: &Match) -> (usize, usize, u32) {
+    (found.span.start, found.span.end, found.rule)
 }
 
 /// A match in a decoded text, as one of the text it was decoded from.
