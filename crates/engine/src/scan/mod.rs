@@ -5,9 +5,11 @@
 mod beside;
 mod cell;
 mod confirm;
+mod controls;
 mod delta_reuse;
 mod dense;
 mod explain;
+mod found;
 mod hits;
 mod regexes;
 mod repeats;
@@ -18,11 +20,11 @@ mod split;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use domesday_model::{Score, SuppressedBy};
+use domesday_model::Score;
 
 use crate::decode::{self, Layer};
 use crate::prefilter::{Buffers, Hit, Prefilter, SEGMENT_ALIGN};
-use crate::rules::allow::{Covered, LINE_LOOK, Seen};
+use crate::rules::allow::{LINE_LOOK, Seen};
 use crate::rules::{Rule, RuleSet};
 use crate::scoring::{self, Evidence, Evidences, Facts, Memos, PathKind, Unmarked, Weight, WordIndex};
 use crate::{LOOKAHEAD, LOOKBEHIND, MARGIN, MAX_MATCH_LEN};
@@ -30,6 +32,7 @@ use beside::{Beside, BesideScratch};
 use confirm::{Confirmer, RegexCaches};
 use dense::Dense;
 use explain::Watch;
+use found::{outward, place};
 use hits::HitGroups;
 use repeats::Piece;
 use resolve::Kind;
@@ -37,6 +40,7 @@ use resolve::Kind;
 pub use cell::Silent;
 pub use delta_reuse::{CopiedRange, ReusableHits};
 pub use explain::{Explained, Verdict};
+pub use found::{Decoded, Match};
 
 /// Bytes of a chunk whose triggers are gathered before they are confirmed, so that the hits of a hostile
 /// chunk stay few.
@@ -71,41 +75,6 @@ impl<'a> Chunk<'a> {
     pub fn whole(bytes: &'a [u8], path: &'a [u8]) -> Chunk<'a> {
         Chunk { bytes, accept: 0..bytes.len(), path, kind: PathKind::of(path) }
     }
-}
-
-/// A value that a rule recognised.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Match {
-    /// Index into [`RuleSet::rules`].
-    pub rule: u32,
-    /// The value, within the chunk's bytes.
-    pub span: Range<usize>,
-    pub score: Score,
-    pub reasons: Evidences,
-    /// If the span is encoded: how, and what it says.
-    pub decoded: Option<Box<Decoded>>,
-    /// What keeps it out of reports. An allow that is for every rule is about the value: others on the same bytes are not
-    /// reported either, so it goes when it has displaced them.
-    pub suppressed: Option<SuppressedBy>,
-}
-
-impl Match {
-    /// The value, without its encodings; `bytes` are the chunk's.
-    pub fn value<'m>(&'m self, bytes: &'m [u8]) -> &'m [u8] {
-        match &self.decoded {
-            Some(decoded) => &decoded.value,
-            None => &bytes[self.span.clone()],
-        }
-    }
-}
-
-/// What an encoded span says.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Decoded {
-    /// The encodings, outermost first, such as `base64`.
-    pub chain: Vec<&'static str>,
-    /// The value, without them.
-    pub value: Vec<u8>,
 }
 
 /// Buffers and regex caches of one thread, reused from chunk to chunk. Bounded by the rule set and
@@ -290,14 +259,6 @@ impl Scanner {
         scratch.accepted = all;
     }
 
-    /// Leaves the matches that are reported, and puts those that a control keeps out of reports apart.
-    fn keep_accepted(&self, matches: &mut Vec<Match>, accept: &Range<usize>, suppressed: &mut Vec<Match>) {
-        matches.retain(|found| found.score >= self.floor && accept.contains(&found.span.start));
-        if matches.iter().any(|found| found.suppressed.is_some()) {
-            suppressed.extend(matches.extract_if(.., |found| found.suppressed.is_some()));
-        }
-    }
-
     /// Readies the scratch; what is accepted.
     fn begin(&self, chunk: &Chunk<'_>, scratch: &mut Scratch) -> Range<usize> {
         if scratch.scanner != self.id {
@@ -408,15 +369,6 @@ impl Scanner {
         matches
     }
 
-    /// Whether a control is about this match alone, so that it must not displace others.
-    fn is_aside(&self, found: &Match) -> bool {
-        match &found.suppressed {
-            None => false,
-            Some(SuppressedBy::Mark) => true,
-            Some(SuppressedBy::Allow(name)) => !self.rules.allows().is_for_all(name),
-        }
-    }
-
     /// Adds the matches of a decoded text, at the places they came from; to `aside` those that displace nothing.
     fn look_into<W: Watch>(
         &self,
@@ -435,28 +387,15 @@ impl Scanner {
         let found = self.matches(&inner, &accept, depth + 1, &silent, scratch, &mut dropped);
         let is_own = |found: &Match| found.span.start >= layer.start;
         for found in found.into_iter().filter(is_own) {
-            let mut found = outward(found, layer);
+            let found = outward(found, layer);
             if self.is_aside(&found) {
                 aside.push(found);
                 continue;
             }
-            if self.is_ignored(chunk, &found.span, found.rule) {
-                watch.dropped(|| Explained { found: found.clone(), verdict: Verdict::Ignored });
-                aside.push(Match { suppressed: Some(SuppressedBy::Mark), ..found });
-                continue;
-            }
-            let value = found.decoded.as_ref().map_or(&[][..], |decoded| &decoded.value);
+            let is_marked = self.is_ignored(chunk, &found.span, found.rule);
             // The match and the line were looked at where they are decoded; here they are as they are written.
-            match self.covered(chunk, found.rule, value, &found.span, &found.span) {
-                Some(Covered { by, is_for_all: false }) => {
-                    watch.dropped(|| Explained { found: found.clone(), verdict: Verdict::Allowed });
-                    aside.push(Match { suppressed: Some(by), ..found });
-                }
-                covered => {
-                    found.suppressed = found.suppressed.or(covered.map(|covered| covered.by));
-                    matches.push(found);
-                }
-            }
+            let whole = found.span.clone();
+            self.sort_out(chunk, &whole, is_marked, found, watch, [&mut *matches, &mut *aside]);
         }
         for Explained { found, verdict } in dropped.into_all() {
             if is_own(&found) {
@@ -501,65 +440,13 @@ impl Scanner {
                 continue;
             };
             let whole = found.match_start..found.match_end;
-            let mut found = Match { rule: found.rule, span, score, reasons, decoded: None, suppressed: None };
-            if !unmarked.has(chunk.bytes, &found.span) && self.is_ignored(chunk, &found.span, found.rule) {
-                watch.dropped(|| Explained { found: found.clone(), verdict: Verdict::Ignored });
-                scratch.aside.push(Match { suppressed: Some(SuppressedBy::Mark), ..found });
-                continue;
-            }
-            let value = &chunk.bytes[found.span.clone()];
-            match self.covered(chunk, found.rule, value, &whole, &found.span) {
-                Some(Covered { by, is_for_all: false }) => {
-                    watch.dropped(|| Explained { found: found.clone(), verdict: Verdict::Allowed });
-                    scratch.aside.push(Match { suppressed: Some(by), ..found });
-                }
-                covered => {
-                    found.suppressed = covered.map(|covered| covered.by);
-                    scratch.judged.push(found);
-                }
-            }
+            let found = Match { rule: found.rule, span, score, reasons, decoded: None, suppressed: None };
+            let is_marked =
+                !unmarked.has(chunk.bytes, &found.span) && self.is_ignored(chunk, &found.span, found.rule);
+            let into = [&mut scratch.judged, &mut scratch.aside];
+            self.sort_out(chunk, &whole, is_marked, found, watch, into);
         }
     }
-
-    /// Whether an allow list covers a value at `span`, in a match `whole`.
-    fn covered(
-        &self,
-        chunk: &Chunk<'_>,
-        rule: u32,
-        value: &[u8],
-        whole: &Range<usize>,
-        span: &Range<usize>,
-    ) -> Option<Covered> {
-        let whole = &chunk.bytes[whole.clone()];
-        let seen = Seen { value, whole, bytes: chunk.bytes, span: span.clone(), path: chunk.path };
-        self.rules.allows().covers(rule, &seen)
-    }
-
-    fn is_ignored(&self, chunk: &Chunk<'_>, span: &Range<usize>, rule: u32) -> bool {
-        let rule = &self.rules.rules()[rule as usize];
-        self.heeds_marks
-            && scoring::is_ignored(chunk.bytes, span.clone(), rule, |word| self.rules.knows(word))
-    }
-}
-
-/// What two tellings of the same match have in common.
-fn place(found: &Match) -> (usize, usize, u32) {
-    (found.span.start, found.span.end, found.rule)
-}
-
-/// A match in a decoded text, as one of the text it was decoded from.
-fn outward(found: Match, layer: &Layer) -> Match {
-    let (value, mut chain) = match found.decoded {
-        Some(decoded) => (decoded.value, decoded.chain),
-        None => (layer.text[found.span.clone()].to_vec(), Vec::new()),
-    };
-    chain.splice(0..0, layer.chain.iter().copied());
-    let mut reasons = found.reasons;
-    reasons.0.retain(|reason| !matches!(reason.evidence, Evidence::Decoded(_)));
-    reasons.push(Evidence::Decoded(chain.join(" > ").into()), Weight::Nothing);
-    reasons.0.sort();
-    let decoded = Some(Box::new(Decoded { chain, value }));
-    Match { span: layer.source(&found.span), reasons, decoded, ..found }
 }
 
 #[cfg(test)]
