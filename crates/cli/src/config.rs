@@ -14,14 +14,13 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::ValueEnum;
 use domesday_control::compose;
 use domesday_engine::RuleSource;
-use domesday_model::TrustContent;
+use domesday_model::{ConfigurationUsed, TrustContent};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::args::values::parse_size;
 use crate::args::{LevelArg, ScanArgs};
 use crate::document::unknown_field;
-use crate::output::ConfigurationSummary;
 use crate::reach::Reach;
 use crate::{rules, target};
 
@@ -49,18 +48,6 @@ pub struct Config {
     pub reach: Reach,
     /// What it says of rules.
     source: Option<RuleSource>,
-}
-
-/// Which file was used.
-pub struct Used {
-    path: String,
-    hash: String,
-}
-
-impl Used {
-    pub fn summary(&self) -> ConfigurationSummary<'_> {
-        ConfigurationSummary { path: &self.path, hash: &self.hash }
-    }
 }
 
 impl Config {
@@ -165,8 +152,8 @@ impl Config {
         Ok(sources)
     }
 
-    pub fn used(&self) -> Used {
-        Used { path: self.shown(), hash: self.hash.clone() }
+    pub fn used(&self) -> ConfigurationUsed {
+        ConfigurationUsed { path: Some(self.shown()), template: None, hash: self.hash.clone() }
     }
 
     /// Where it was found, for people.

@@ -92,6 +92,7 @@ async fn survey(book: &Book, master: u8, source: &str, tables: fn(&Arc<RuleSet>)
         fingerprint_key: key.clone(),
         engine_version: domesday_engine::VERSION,
         incremental: false,
+        configuration: None,
     };
     let job = NewMasterJob {
         id: MasterJobId([master; 16]),

@@ -19,9 +19,14 @@ const MANY: usize = 6_000;
 
 /// A tree that takes a while: one file under many names.
 fn slow_place() -> Place {
+    slow_place_of(KEY)
+}
+
+/// The same, of files that begin so.
+fn slow_place_of(head: &str) -> Place {
     let place = Place::new();
     let line = "2024-05-01T10:00:00Z INFO service=web key=value took=12ms user=none\n";
-    let first = place.file("0000", format!("{KEY}\n{}", line.repeat(FILE_BYTES / line.len())));
+    let first = place.file("0000", format!("{head}\n{}", line.repeat(FILE_BYTES / line.len())));
     for index in 1..FILES {
         fs::hard_link(&first, place.tree().join(format!("{index:04}"))).unwrap();
     }
@@ -115,6 +120,21 @@ fn a_killed_scan_goes_on_or_starts_over() {
     assert_eq!(ran.paths().len(), FILES);
     assert_eq!(jobs(&place).iter().map(|job| job.1.as_str()).collect::<Vec<_>>(), ["COMPLETED", "CANCELLED"]);
     assert_eq!(place.scan(&["--fresh"]).exits(1).paths().len(), FILES);
+}
+
+#[test]
+fn what_is_suppressed_is_counted_once_however_often_the_scan_is_killed() {
+    let place = slow_place_of(&format!("{KEY}\n{KEY} domesday:ignore\n{KEY} gitleaks:allow"));
+    let mut child = spawn(place.scan_command(&["--jobs", "1"]));
+    wait_for_findings(&place, &mut child);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    for _ in 0..2 {
+        let ran = place.scan(&[]).exits(1);
+        assert_eq!(ran.paths().len(), FILES);
+        let by_mark = &ran.json()["summary"]["suppressed"][0];
+        assert_eq!(*by_mark, serde_json::json!({ "control": "mark", "findings": 2 * FILES }));
+    }
 }
 
 #[test]

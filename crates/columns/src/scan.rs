@@ -90,7 +90,7 @@ impl TableScan {
         }
     }
 
-    /// Adds the matches of a batch to `out`, by row and then by column. All batches are scanned by the same scanner.
+    /// Adds the matches of a batch to `out`, by row and then by column; those that a control suppresses, too. All batches are scanned by the same scanner.
     pub fn scan(
         &mut self,
         scanner: &Scanner,
@@ -247,13 +247,14 @@ impl Column {
         matches: &[Match],
         mut example: impl FnMut(&ColumnSketch, &Arc<str>, &Match),
     ) {
-        for (number, found) in matches.iter().enumerate() {
-            if matches[..number].iter().any(|before| before.rule == found.rule) {
+        let reported = || matches.iter().filter(|found| found.suppressed.is_none());
+        for (number, found) in reported().enumerate() {
+            if reported().take(number).any(|before| before.rule == found.rule) {
                 continue;
             }
             let rule = &scanner.rules().rules()[found.rule as usize].id;
             example(&self.sketch, rule, found);
-            let of_rule = || matches.iter().filter(|other| other.rule == found.rule);
+            let of_rule = || reported().filter(|other| other.rule == found.rule);
             let tally = self.sketch.tally(rule);
             tally.cells += 1;
             tally.proven += u64::from(of_rule().any(|found| found.reasons.has_proof()));
@@ -279,7 +280,7 @@ impl Cell<'_> {
         Chunk::unnamed(text, start..start + self.value.len())
     }
 
-    /// Adds the matches that a scan reports.
+    /// Adds the matches that a scan reports, and those that a control suppresses.
     fn scan(&self, scanner: &Scanner, text: &mut Vec<u8>, scratch: &mut Scratch, matches: &mut Vec<Match>) {
         let before = matches.len();
         let has_letters = self.value.iter().any(|&byte| byte.is_ascii_alphabetic() || !byte.is_ascii());
@@ -288,6 +289,7 @@ impl Cell<'_> {
             true => scanner.scan(&chunk, scratch, matches),
             false => scanner.scan_without(&chunk, self.frame.silent(scanner), scratch, matches),
         }
+        matches.append(&mut scratch.take_suppressed());
         let mut kept = before;
         for at in before..matches.len() {
             if let Some(span) = self.within(&matches[at]) {

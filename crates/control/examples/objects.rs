@@ -130,6 +130,7 @@ fn job(rules: &RuleSet) -> NewMasterJob {
             fingerprint_key: FINGERPRINT_KEY.into(),
             engine_version: domesday_engine::VERSION,
             incremental: true,
+            configuration: None,
         },
     }
 }

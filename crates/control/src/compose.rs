@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use domesday_engine::{RuleSet, RuleSource};
-use domesday_model::{DatasourceSpec, JobConfiguration, MasterJobId, ScanTemplate};
+use domesday_model::{ConfigurationUsed, DatasourceSpec, JobConfiguration, MasterJobId, ScanTemplate};
 use domesday_store::{ComposerStore, ManagedDatasource, NewMasterJob, StoreError};
 
 use crate::rules::RuleCache;
@@ -39,6 +39,7 @@ pub async fn compose(
     let key = store.fingerprint_key().await?.ok_or(ComposeError::NoKey)?;
     let rules = rules(template)?;
     store.put_rule_set(rules.hash(), &RuleCache::text(&rules)).await?;
+    let used = configuration_used(template, &rules, &sources);
     Ok(NewMasterJob {
         id,
         request_key: id.0,
@@ -52,8 +53,26 @@ pub async fn compose(
             fingerprint_key: key,
             engine_version: domesday_engine::VERSION,
             incremental: true,
+            configuration: Some(used),
         },
     })
+}
+
+/// What reports say that the job's settings are from. The hash is that of all that decides what is found, and changes
+/// with each of it.
+fn configuration_used(
+    template: &ScanTemplate,
+    rules: &RuleSet,
+    sources: &[DatasourceSpec],
+) -> ConfigurationUsed {
+    let sources: Vec<_> =
+        sources.iter().map(|source| (&source.name, &source.kind, &source.configuration)).collect();
+    let settings = serde_json::json!([rules.hash().to_string(), template.options, sources]);
+    ConfigurationUsed {
+        path: None,
+        template: Some(template.name.clone()),
+        hash: blake3::hash(settings.to_string().as_bytes()).to_hex().to_string(),
+    }
 }
 
 /// The sources a template names, each once, in the order of their names. A pattern that no source matches is

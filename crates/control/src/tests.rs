@@ -64,6 +64,7 @@ fn new_job(id: MasterJobId, rules: &RuleSet) -> NewMasterJob {
             fingerprint_key: FINGERPRINT_KEY.into(),
             engine_version: 0,
             incremental: false,
+            configuration: None,
         },
     }
 }

@@ -14,6 +14,19 @@ static SCANNER: LazyLock<Scanner> = LazyLock::new(|| {
     Scanner::new(Arc::new(rules))
 });
 
+/// What is reported of a chunk, and what is suppressed in it.
+fn scan_all(chunk: &Chunk<'_>, scratch: &mut Scratch) -> Vec<Match> {
+    let mut all = Vec::new();
+    SCANNER.scan(chunk, scratch, &mut all);
+    with_suppressed(all, scratch)
+}
+
+fn with_suppressed(mut all: Vec<Match>, scratch: &mut Scratch) -> Vec<Match> {
+    all.append(&mut scratch.take_suppressed());
+    all.sort_by_key(|found| (found.span.start, found.span.end, found.rule));
+    all
+}
+
 fn scan_in_chunks(bytes: &[u8], size: usize, scratch: &mut Scratch) -> Vec<Match> {
     let mut all = Vec::new();
     let mut start = 0;
@@ -21,9 +34,7 @@ fn scan_in_chunks(bytes: &[u8], size: usize, scratch: &mut Scratch) -> Vec<Match
         let end = (start + size).min(bytes.len());
         let from = start.saturating_sub(LOOKBEHIND);
         let to = (end + LOOKAHEAD).min(bytes.len());
-        let mut found = Vec::new();
-        let chunk = Chunk::unnamed(&bytes[from..to], start - from..end - from);
-        SCANNER.scan(&chunk, scratch, &mut found);
+        let mut found = scan_all(&Chunk::unnamed(&bytes[from..to], start - from..end - from), scratch);
         for found in &mut found {
             found.span = found.span.start + from..found.span.end + from;
         }
@@ -85,8 +96,7 @@ proptest! {
     #[test]
     fn chunked_equals_whole(text in text(), size in prop_oneof![16usize..200, 200usize..9000, Just(1 << 20)]) {
         let mut scratch = Scratch::new();
-        let mut whole = Vec::new();
-        SCANNER.scan(&Chunk::whole(&text, b""), &mut scratch, &mut whole);
+        let whole = scan_all(&Chunk::whole(&text, b""), &mut scratch);
         // Tiny chunks of a long text are many scans of the same neighbourhood: enough of them is enough.
         let size = size.max(text.len() / 64);
         prop_assert_eq!(scan_in_chunks(&text, size, &mut scratch), whole);
@@ -139,13 +149,11 @@ fn scan_with_base(
 ) -> (Vec<Match>, Option<ReusableHits>) {
     let mut matches = Vec::new();
     let hits = SCANNER.scan_with_base(&Chunk::whole(text, b""), base, true, scratch, &mut matches);
-    (matches, hits)
+    (with_suppressed(matches, scratch), hits)
 }
 
 fn scan_whole(text: &[u8], scratch: &mut Scratch) -> Vec<Match> {
-    let mut matches = Vec::new();
-    SCANNER.scan(&Chunk::whole(text, b""), scratch, &mut matches);
-    matches
+    scan_all(&Chunk::whole(text, b""), scratch)
 }
 
 proptest! {
@@ -190,8 +198,7 @@ fn every_rule_is_found_once_in_small_chunks() {
     let mut scratch = Scratch::new();
     for rule in SCANNER.rules().rules() {
         let text = format!("\n{}\n", rule.positive[0]).into_bytes();
-        let mut whole = Vec::new();
-        SCANNER.scan(&Chunk::whole(&text, b""), &mut scratch, &mut whole);
+        let whole = scan_all(&Chunk::whole(&text, b""), &mut scratch);
         let step = (text.len() / 64).max(1);
         assert_eq!(scan_in_chunks(&text, step, &mut scratch), whole, "{}", rule.id);
     }
@@ -210,8 +217,7 @@ fn texts_that_repeat_themselves_are_as_in_small_chunks() {
     units.push(examples[100..130].join("\n"));
     for unit in units {
         let text = [&noise, &unit.repeat(70_000 / unit.len()), &tail].map(|part| part.as_bytes()).concat();
-        let mut whole = Vec::new();
-        SCANNER.scan(&Chunk::whole(&text, b""), &mut scratch, &mut whole);
+        let whole = scan_all(&Chunk::whole(&text, b""), &mut scratch);
         let chunked = scan_in_chunks(&text, SMALL, &mut scratch);
         let differs = whole.iter().zip(&chunked).position(|(a, b)| a != b);
         assert!(whole == chunked, "{unit:?}: {} and {} matches, {differs:?}", whole.len(), chunked.len());

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use domesday_engine::{Chunk, LOOKAHEAD, LOOKBEHIND, RuleErrors, RuleSet, RuleSource, Scanner, Scratch};
+use domesday_engine::{
+    Chunk, LOOKAHEAD, LOOKBEHIND, Match, RuleErrors, RuleSet, RuleSource, Scanner, Scratch,
+};
 
 /// Two rules for tokens, of which the generic one also sees what stands around, and one of another category.
 const RULES: &str = r#"
@@ -67,6 +69,52 @@ const ALL: &[&str] = &["acme-token", "staff-number", "generic-token"];
 #[test]
 fn without_allows_everything_is_found() {
     check("", "a.txt", ALL);
+}
+
+/// What is suppressed in a text, by what, as `rule control`.
+fn suppressed(rules: RuleSet, text: &str) -> Vec<String> {
+    let scanner = Scanner::new(Arc::new(rules));
+    let (mut scratch, mut out) = (Scratch::new(), Vec::new());
+    scanner.scan(&Chunk::whole(text.as_bytes(), b"docs/a.txt"), &mut scratch, &mut out);
+    let shown = |found: Match| {
+        let rule = &scanner.rules().rules()[found.rule as usize];
+        format!("{} {}", rule.id, found.suppressed.unwrap())
+    };
+    scratch.take_suppressed().into_iter().map(shown).collect()
+}
+
+#[test]
+fn what_is_suppressed_is_told_with_what_suppresses_it() {
+    let check = |control: &str, text: &str, expected: &[&str]| {
+        let rules = load(control).unwrap_or_else(|errors| panic!("{control}: {errors}"));
+        assert_eq!(suppressed(rules, text), expected, "{control}");
+    };
+    let encoded = "dG9rZW4gPSAiYWNtX2ticWR3ZmcxIg==";
+    check("", TEXT, &[]);
+    check(
+        "[[allow]]\npaths = ['^docs/']",
+        TEXT,
+        &[
+            "acme-token allow:control.toml:1",
+            "staff-number allow:control.toml:1",
+            "generic-token allow:control.toml:1",
+        ],
+    );
+    check(
+        "\n[[allow]]\ndescription = 'why'\nvalues = ['acm_kbqdwfg1']\nrules = ['acme-*']",
+        TEXT,
+        &["acme-token allow:control.toml:2 (why)"],
+    );
+    let marked = TEXT.replace("# old", "domesday:ignore");
+    check("", &marked, &["acme-token mark"]);
+    // The generic rule sees the same bytes, and would not be told of without the mark either.
+    check("", &marked.replace("ignore", "ignore acme-token"), &["acme-token mark"]);
+    check("", &format!("{encoded} domesday:ignore\n"), &["acme-token mark"]);
+    check(
+        "[[allow]]\nvalues = ['acm_kbqdwfg1']",
+        &format!("{encoded}\n"),
+        &["acme-token allow:control.toml:1"],
+    );
 }
 
 #[test]
@@ -164,8 +212,8 @@ fn fingerprints_are_told_to_whoever_makes_them() {
     let allows = |control: &str, path: &[u8]| {
         let rules = load(control).unwrap_or_else(|errors| panic!("{errors}"));
         let index = |id: &str| rules.rules().iter().position(|rule| *rule.id == *id).unwrap() as u32;
-        assert!(!rules.allows_fingerprint(index("acme-token"), &[9; 16], path));
-        ["acme-token", "staff-number"].map(|id| rules.allows_fingerprint(index(id), &bytes, path))
+        assert!(rules.allows_fingerprint(index("acme-token"), &[9; 16], path).is_none());
+        ["acme-token", "staff-number"].map(|id| rules.allows_fingerprint(index(id), &bytes, path).is_some())
     };
     assert!(!load("").unwrap().allows_by_fingerprint());
     assert_eq!(allows("", b"a"), [false; 2]);

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::fingerprint::Fingerprint;
 use crate::key::{ObjectKey, write_escaped};
+use crate::suppression::Suppressed;
 
 /// What kind of sensitive data a rule recognises.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -211,6 +212,8 @@ pub struct FindingDraft {
     pub decoding: Arc<[Cow<'static, str>]>,
     /// The row it is in, for a table: its primary key, or its number. Never a value that is itself a finding.
     pub row: Option<Box<str>>,
+    /// Present exactly if a control keeps it out of reports.
+    pub suppressed: Option<Suppressed>,
 }
 
 #[cfg(test)]

@@ -191,6 +191,20 @@ pub struct JobConfiguration {
     /// Whether objects are left unread that are as they were when they were last scanned with all of this.
     #[serde(default)]
     pub incremental: bool,
+    /// What these settings were read from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub configuration: Option<ConfigurationUsed>,
+}
+
+/// What the settings of a job were read from, as reports say it: a file, or a template.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct ConfigurationUsed {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<String>,
+    /// BLAKE3 in hexadecimal digits: of the file; or of the rules, the options and the data sources that came of a template.
+    pub hash: String,
 }
 
 impl std::str::FromStr for Command {

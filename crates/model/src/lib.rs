@@ -19,6 +19,7 @@ pub mod rows;
 pub mod sensitivity;
 pub mod session;
 pub mod state;
+pub mod suppression;
 pub mod table;
 pub mod target;
 pub mod task;
@@ -31,7 +32,7 @@ pub use ids::{
     BatchId, CheckpointId, ClaimId, DatasourceId, EnumerationSessionId, FindingId, JobId, MasterJobId,
     ProcessId, RuleSetHash, ScanTargetId, TaskId, UnitId,
 };
-pub use job::{Command, DatasourceSpec, JobConfiguration, ScanOptions, TrustContent};
+pub use job::{Command, ConfigurationUsed, DatasourceSpec, JobConfiguration, ScanOptions, TrustContent};
 pub use key::ObjectKey;
 pub use object::{ListedObject, ObjectReport, ObjectStatus};
 pub use origin::Origin;
@@ -42,6 +43,7 @@ pub use rows::{ColumnValues, RowBatch};
 pub use sensitivity::Sensitivity;
 pub use session::ResumePolicy;
 pub use state::{BatchStatus, IllegalTransition, JobStatus, SessionStatus, TaskStatus, UnitStatus};
+pub use suppression::{Suppressed, SuppressedBy};
 pub use table::{ColumnShape, TableKind, TableObservation, TableShape};
 pub use target::{TargetDraft, TargetType};
 pub use task::{ByTaskType, Leaves, Takes, TaskFacts, TaskPayload, TaskType, UnitRange};

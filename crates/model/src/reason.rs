@@ -42,8 +42,10 @@ macro_rules! reasons {
 }
 
 reasons! {
-    /// excluded by --exclude, a .domesdayignore file or the data source
+    /// excluded by --exclude, the configuration or the data source
     Excluded = "excluded", Skipped;
+    /// left out by a .domesdayignore file
+    Ignored = "ignored", Skipped;
     /// larger than --max-file-size
     TooLarge = "too_large", Skipped;
     /// a symbolic link, recorded and not followed

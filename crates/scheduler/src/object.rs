@@ -268,7 +268,8 @@ impl ObjectCtx {
         let PacketCtx { sink, options, totals, .. } = &*self.packet;
         let Results { occurrences, table, flaw } = results;
         let (kept, overflow) = occurrences.finish(options.occurrence_cap);
-        totals.findings.fetch_add(kept.len() as u64, Ordering::Relaxed);
+        let reported = kept.iter().filter(|kept| kept.draft.suppressed.is_none()).count();
+        totals.findings.fetch_add(reported as u64, Ordering::Relaxed);
         totals.overflow.fetch_add(overflow, Ordering::Relaxed);
         let weight = flaw.as_ref().map(|flaw| flaw.error.reason.weight());
         let is_incomplete = !matches!(weight, None | Some(Weight::Unsupported));

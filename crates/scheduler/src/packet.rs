@@ -17,7 +17,8 @@ use crate::source::ObjectSource;
 
 /// Where a packet's results go. Called on executor threads: quick, and never blocking for long.
 pub trait ResultSink: Send + Sync {
-    /// The findings of one object, at least one, in the order of their spans; of a table, by column and row.
+    /// The findings of one object, at least one, in the order of their spans; of a table, by column and row. Those that
+    /// a control suppresses are among them, and say so.
     fn findings(&self, findings: Vec<FindingDraft>);
 
     /// An object that needs a row: skipped, partial, failed, or with more findings than are kept.
@@ -66,7 +67,7 @@ pub struct PacketTotals {
     pub incomplete: u64,
     /// Bytes matched against the rules, after unpacking and decoding.
     pub bytes_scanned: u64,
-    /// Findings handed to the sink.
+    /// Findings handed to the sink, without those that are suppressed.
     pub findings: u64,
     /// Occurrences beyond the cap.
     pub overflow: u64,

@@ -210,14 +210,14 @@ impl TableStream {
             }
             let cell = batch.columns[*column as usize].get(row as usize).unwrap_or_default();
             let value = found.value(cell);
-            if rules.allows_by_fingerprint() {
+            let mut suppressed = found.suppressed.clone();
+            if suppressed.is_none() && rules.allows_by_fingerprint() {
                 let fingerprint = packet.key.fingerprint(value);
-                if rules.allows_fingerprint(found.rule, &fingerprint.0, path(&self.table)) {
-                    continue;
-                }
+                suppressed = rules.allows_fingerprint(found.rule, &fingerprint.0, path(&self.table));
             }
             let into = &mut self.columns[*column as usize];
-            let Some(tally) = into.room(*column, found.rule, packet.options.occurrence_cap) else { continue };
+            let tally = Tally::new(*column, found.rule, suppressed);
+            let Some(tally) = into.room(tally, packet.options.occurrence_cap) else { continue };
             let text = texts.get(row, *column);
             place = place.advance(*column, cell, found.span.start, text);
             let end = place.offset + raw_len(&cell[found.span.clone()], text.units);
@@ -235,6 +235,8 @@ impl TableStream {
                 position: Position { line: number, column: place.column },
                 decoding: chain(&text.decoding, found.decoded.as_ref().map_or(&[], |decoded| &decoded.chain)),
                 row: Some(name.clone()),
+                // Told when all of the table are known.
+                suppressed: None,
             };
             let value = packet.options.reveal.then(|| value.into());
             into.rules[tally].tally.kept.push(Kept::new(draft, value));
@@ -269,10 +271,12 @@ impl TableStream {
 }
 
 impl Column {
-    /// Counts an occurrence, and says where to keep it unless there are enough.
-    fn room(&mut self, column: u32, rule: u32, cap: usize) -> Option<usize> {
-        let at = self.rules.iter().position(|known| known.tally.rule == rule).unwrap_or_else(|| {
-            let tally = Tally { column, rule, count: 0, kept: Vec::new() };
+    /// Counts an occurrence, with others of an equal tally, and says where to keep it unless there are enough.
+    fn room(&mut self, tally: Tally, cap: usize) -> Option<usize> {
+        let cap = tally.cap(cap);
+        let is_its =
+            |known: &RuleTally| known.tally.rule == tally.rule && known.tally.suppressed == tally.suppressed;
+        let at = self.rules.iter().position(is_its).unwrap_or_else(|| {
             self.rules.push(RuleTally { tally, kept: 0 });
             self.rules.len() - 1
         });
@@ -285,7 +289,14 @@ impl Column {
         self.rules.iter_mut().filter(|known| known.tally.count > 0).map(|known| {
             let kept = std::mem::take(&mut known.tally.kept);
             known.kept += kept.len();
-            Tally { count: std::mem::take(&mut known.tally.count), kept, ..known.tally }
+            let Tally { column, rule, suppressed, count, .. } = &mut known.tally;
+            Tally {
+                column: *column,
+                rule: *rule,
+                suppressed: suppressed.clone(),
+                count: std::mem::take(count),
+                kept,
+            }
         })
     }
 }

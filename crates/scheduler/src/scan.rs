@@ -99,15 +99,23 @@ impl WorkerCtx {
         metrics.bytes_scanned.add(accept.len() as u64);
         let min_score = packet.options.min_score;
         self.matches.retain(|found| found.score >= min_score);
+        let mut suppressed = self.scratch.take_suppressed();
+        suppressed.retain(|found| found.score >= min_score);
         let rules = packet.scanner.rules();
         if rules.allows_by_fingerprint() {
-            self.matches.retain(|found| {
+            self.matches.iter_mut().for_each(|found| {
                 let fingerprint = packet.key.fingerprint(found.value(bytes));
-                !rules.allows_fingerprint(found.rule, &fingerprint.0, obj.name())
+                found.suppressed = rules.allows_fingerprint(found.rule, &fingerprint.0, obj.name());
             });
+            suppressed.extend(self.matches.extract_if(.., |found| found.suppressed.is_some()));
+            suppressed.sort_by_key(|found| found.span.start);
         }
         debug_assert!(self.matches.is_sorted_by_key(|found| found.span.start), "matches come in order");
-        tally(obj, bytes, at, &self.matches)
+        let mut tallies = tally(obj, bytes, at, &self.matches);
+        if !suppressed.is_empty() {
+            tallies.append(&mut tally(obj, bytes, at, &suppressed));
+        }
+        tallies
     }
 }
 
@@ -118,13 +126,14 @@ fn tally(obj: &ObjectCtx, bytes: &[u8], at: ChunkPlace, matches: &[Match]) -> Ve
     let mut tallies: Vec<Tally> = Vec::new();
     let (mut place, mut place_at) = (at.place, at.prefix_len as usize);
     for found in matches {
-        let index = tallies.iter().position(|tally| tally.rule == found.rule).unwrap_or_else(|| {
-            tallies.push(Tally { column: 0, rule: found.rule, count: 0, kept: Vec::new() });
+        let is_its = |tally: &Tally| tally.rule == found.rule && tally.suppressed == found.suppressed;
+        let index = tallies.iter().position(is_its).unwrap_or_else(|| {
+            tallies.push(Tally::new(0, found.rule, found.suppressed.clone()));
             tallies.len() - 1
         });
         let tally = &mut tallies[index];
         tally.count += 1;
-        if tally.kept.len() == packet.options.occurrence_cap {
+        if tally.kept.len() == tally.cap(packet.options.occurrence_cap) {
             continue;
         }
         place = place.advance(&bytes[place_at..found.span.start], at.units);
@@ -149,6 +158,8 @@ fn tally(obj: &ObjectCtx, bytes: &[u8], at: ChunkPlace, matches: &[Match]) -> Ve
             position: place.position(),
             decoding,
             row: obj.row().map(Box::from),
+            // Told when all of the object are known.
+            suppressed: None,
         };
         let value = packet.options.reveal.then(|| value.into());
         tally.kept.push(Kept::new(draft, value));

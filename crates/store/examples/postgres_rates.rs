@@ -104,6 +104,7 @@ impl Job {
             fingerprint_key: String::new(),
             engine_version: 0,
             incremental: false,
+            configuration: None,
         };
         let request = NewMasterJob {
             id: MasterJobId([number; 16]),

@@ -36,6 +36,7 @@ pub(crate) fn request(id: MasterJobId) -> NewMasterJob {
         fingerprint_key: KEY.to_owned(),
         engine_version: 1,
         incremental: false,
+        configuration: None,
     };
     NewMasterJob {
         id,
@@ -110,6 +111,7 @@ pub(crate) fn finding(key: &str) -> FindingDraft {
         position: Position { line: 1, column: 1 },
         decoding: Arc::from([]),
         row: None,
+        suppressed: None,
     }
 }
 

@@ -134,5 +134,5 @@ fn scan(mut timed: Timed, folder: &Path, target: &Path, options: &[&str]) -> Res
 /// How many the last scan reported.
 fn findings(folder: &Path) -> Result<usize> {
     let report = std::fs::read_to_string(folder.join("findings.jsonl")).context("cannot read the report")?;
-    Ok(report.lines().count())
+    Ok(report.lines().filter(|line| !line.starts_with(r#"{"summary":"#)).count())
 }

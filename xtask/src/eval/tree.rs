@@ -64,7 +64,8 @@ fn sort_out(tree: &Path, report: &str, rules: &RuleSet) -> Result<Tree> {
         addresses: BTreeMap::new(),
         others: BTreeMap::new(),
     };
-    for line in report.lines() {
+    // A last line may say what marks in the tree and the exclusions left out.
+    for line in report.lines().filter(|line| !line.starts_with(r#"{"summary":"#)) {
         let found: Listed = serde_json::from_str(line).context("a line of the report is no finding")?;
         let rule = rules.get(&found.rule).with_context(|| format!("no rule is called {}", found.rule))?;
         match Claim::of(rule) {

@@ -228,6 +228,9 @@ pub struct ReportArgs {
     /// In a table, say of each finding why it is one; the other formats always do
     #[arg(long)]
     pub explain: bool,
+    /// Also show what is not reported because of an ignore mark, an allow list or a baseline, and which it is
+    #[arg(long)]
+    pub show_suppressed: bool,
 }
 
 impl ReportArgs {

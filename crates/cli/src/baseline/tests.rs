@@ -30,6 +30,7 @@ fn found(key: &str, line: u64) -> Occurrence {
         decoding: Vec::new(),
         row: None,
         origin: None,
+        suppressed: None,
     }
 }
 

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use domesday_model::{JobStatus, Level};
 use domesday_store::OccurrenceFilter;
 
-use super::report::{Output, Readers, is_allowed};
+use super::report::{Output, Readers, allowed_by};
 use super::which::find_job;
 use super::{list_format, runtime};
 use crate::args::{BaselineArgs, BaselineCommand, BaselineCreate};
@@ -43,7 +43,7 @@ async fn create(args: &BaselineCreate) -> Result<Exit> {
     let mut occurrences = store.occurrences(job.id, filter).await?;
     while let Some(found) = occurrences.recv().await {
         let found = found?;
-        if is_allowed(&rules, &found) {
+        if allowed_by(&rules, &found).is_some() {
             continue;
         }
         let Some(source) = datasources.iter().find(|source| source.id == found.datasource) else { continue };

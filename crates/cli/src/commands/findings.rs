@@ -34,6 +34,7 @@ async fn show(args: &FindingsArgs) -> Result<Exit> {
     let known = |path: &PathBuf| Baseline::load(path, &Reach::Anywhere, &key, refs(), &rules);
     let baseline = args.baseline.as_ref().map(known).transpose()?;
     let only = args.report.only(&rules)?;
+    let configuration = store.job_configuration_used(job.id).await?;
     let reporting = Reporting {
         store: store.as_ref(),
         rules: &rules,
@@ -43,11 +44,13 @@ async fn show(args: &FindingsArgs) -> Result<Exit> {
             min_score: Some(Level::from(args.level).floor()),
             rule: args.rule.clone(),
             category: args.category,
+            ..OccurrenceFilter::default()
         },
         only: &only,
         explain: args.report.explain,
         baseline: baseline.as_ref(),
-        configuration: None,
+        show_suppressed: args.report.show_suppressed,
+        configuration: configuration.as_ref(),
         format: args.report.format,
         output: args.report.output.as_deref(),
         quiet: true,

@@ -12,16 +12,19 @@ use anyhow::{Context, Result};
 use domesday_connector::Connector;
 use domesday_control::{RevealKey, reveal};
 use domesday_engine::{RuleSet, Scanner};
-use domesday_model::{DatasourceId, JobStatus, ListedObject, ObjectKey, RecordKind, ScanOptions};
+use domesday_model::{
+    ConfigurationUsed, DatasourceId, JobStatus, ListedObject, ObjectKey, RecordKind, ScanOptions, Score,
+    SuppressedBy,
+};
 use domesday_scheduler::ScanCore;
 use domesday_store::{MasterJob, Occurrence, OccurrenceFilter, ReportStore};
 
 use super::{stderr_style, stdout_style};
 use crate::Exit;
-use crate::baseline::Baseline;
+use crate::baseline::{Baseline, Comparison};
 use crate::output::{
-    self, BaselineSummary, ClassFilter, ConfigurationSummary, Format, Report, ReportMeta, Row, RuleInfo,
-    Sources, Style, Summary,
+    self, BaselineSummary, ClassFilter, Control, Format, Hidden, Report, ReportMeta, Row, RuleInfo, Sources,
+    Style, Summary, Suppressions,
 };
 
 /// Problems named in a summary, at most.
@@ -40,8 +43,10 @@ pub struct Reporting<'a> {
     pub explain: bool,
     /// What is known, and not shown.
     pub baseline: Option<&'a Baseline>,
-    /// What this process read the configuration from.
-    pub configuration: Option<ConfigurationSummary<'a>>,
+    /// Whether to show what controls keep out of reports, with the control.
+    pub show_suppressed: bool,
+    /// What the job's settings were read from.
+    pub configuration: Option<&'a ConfigurationUsed>,
     pub format: Option<Format>,
     pub output: Option<&'a Path>,
     /// No summary beside the report.
@@ -92,48 +97,53 @@ impl Reporting<'_> {
             sources: &self.sources,
             only: self.only,
             show_values: self.values.is_some(),
+            show_suppressed: self.show_suppressed,
             explain: self.explain,
             style: if self.output.is_none() { stdout_style() } else { Style::default() },
         };
         let totals = self.store.summary(job.id).await?;
         let problems = self.store.problems(job.id, PROBLEMS_NAMED_MAX).await?;
-        let mut summary = Summary {
+        let level = self.filter.min_score.unwrap_or(Score(0)).level();
+        let mut suppressed = Suppressions::of(&totals, self.allows.unselected(), level);
+        let mut report = Report::begin(format, &mut out.writer, meta)?;
+        let filter = OccurrenceFilter { with_suppressed: self.show_suppressed, ..self.filter.clone() };
+        let mut occurrences = self.store.occurrences(job.id, filter).await?;
+        let mut revealed = Revealed::default();
+        let mut comparison = self.baseline.map(Baseline::compare);
+        while let Some(occurrence) = occurrences.recv().await {
+            let occurrence = occurrence?;
+            let hidden = match &occurrence.suppressed {
+                // It is among those that the book counts.
+                Some(by) => Some(Hidden { by: Control::Scan(by.by.clone()), count: by.count }),
+                None => {
+                    let by = self.hidden_by(&occurrence, &mut comparison);
+                    by.clone().into_iter().for_each(|by| suppressed.add(by));
+                    by.map(|by| Hidden { by, count: 1 })
+                }
+            };
+            if hidden.is_some() && !self.show_suppressed || !report.admits(&occurrence) {
+                continue;
+            }
+            let value = match &self.values {
+                Some(values) => revealed.value(values, &occurrence).await,
+                None => None,
+            };
+            report.row(&Row { occurrence: &occurrence, value, hidden: hidden.as_ref() })?;
+        }
+        let summary = Summary {
             job,
             totals: &totals,
             problems: &problems,
             elapsed: self.elapsed,
-            baseline: None,
-            configuration: self.configuration,
-        };
-        let tally = {
-            let mut report = Report::begin(format, &mut out.writer, meta)?;
-            let mut occurrences = self.store.occurrences(job.id, self.filter.clone()).await?;
-            let mut revealed = Revealed::default();
-            let mut comparison = self.baseline.map(Baseline::compare);
-            while let Some(occurrence) = occurrences.recv().await {
-                let occurrence = occurrence?;
-                if is_allowed(self.allows, &occurrence) {
-                    continue;
-                }
-                let source = self.sources.name(occurrence.datasource);
-                if comparison.as_mut().is_some_and(|known| known.knows(source, &occurrence))
-                    || !report.admits(&occurrence)
-                {
-                    continue;
-                }
-                let value = match &self.values {
-                    Some(values) => revealed.value(values, &occurrence).await,
-                    None => None,
-                };
-                report.row(&Row { occurrence: &occurrence, value })?;
-            }
-            summary.baseline = comparison.map(|comparison| BaselineSummary {
+            baseline: comparison.map(|comparison| BaselineSummary {
                 hidden: comparison.hidden,
                 // What was not read, or not asked for, may be there all the same.
                 gone: comparison.gone().filter(|_| job.status == JobStatus::Completed && !self.is_filtered()),
-            });
-            report.end(&summary)?
+            }),
+            configuration: self.configuration,
+            suppressed: &suppressed,
         };
+        let tally = report.end(&summary)?;
         out.finish()?;
         // The table format ends with its summary; the others are for programs.
         if format != Format::Table && !self.quiet {
@@ -148,17 +158,27 @@ impl Reporting<'_> {
         Ok(tally.findings)
     }
 
+    /// What keeps a finding of the book out of this report.
+    fn hidden_by(&self, found: &Occurrence, comparison: &mut Option<Comparison<'_>>) -> Option<Control> {
+        if let Some(by) = allowed_by(self.allows, found) {
+            return Some(Control::Scan(by));
+        }
+        let source = self.sources.name(found.datasource);
+        let is_known = comparison.as_mut().is_some_and(|known| known.knows(source, found));
+        is_known.then_some(Control::Baseline)
+    }
+
     /// Whether the report is of some rules only.
     fn is_filtered(&self) -> bool {
         self.filter.rule.is_some() || self.filter.category.is_some()
     }
 }
 
-/// Whether an allow list names the object of a finding by a path that was not known when it was scanned: the one a
+/// The allow list that names the object of a finding by a path that was not known when it was scanned: the one a
 /// git object had, or the whole way into an archive.
-pub fn is_allowed(rules: &RuleSet, found: &Occurrence) -> bool {
+pub fn allowed_by(rules: &RuleSet, found: &Occurrence) -> Option<SuppressedBy> {
     if found.origin.is_none() && found.location.nested.is_empty() {
-        return false;
+        return None;
     }
     let place = output::place(found);
     let mut path = place.key.as_bytes().to_vec();

@@ -11,8 +11,8 @@ use domesday_connector::{HostPattern, Registry, Surroundings};
 use domesday_control::{Local, LocalConfig, Progress, RuleCache, StopSignal, WorkerParts, run_local};
 use domesday_engine::{RuleSet, Scanner};
 use domesday_model::{
-    Command, DatasourceId, DatasourceSpec, FingerprintKey, JobConfiguration, MasterJobId, ProcessId,
-    ScanOptions,
+    Command, ConfigurationUsed, DatasourceId, DatasourceSpec, FingerprintKey, JobConfiguration, MasterJobId,
+    ProcessId, ScanOptions,
 };
 use domesday_scheduler::{CoreConfig, ScanCore};
 use domesday_store::sqlite::{Options, SqliteStore};
@@ -26,7 +26,7 @@ use super::report::{Reader, Reporting, Values};
 use super::{report, runtime};
 use crate::args::{LevelArg, ScanArgs};
 use crate::baseline::{Baseline, SourceRef};
-use crate::config::{Config, Used};
+use crate::config::Config;
 use crate::output::{self, ClassFilter, RuleInfo, Sources};
 use crate::reach::Reach;
 use crate::state::{self, random_bytes};
@@ -217,7 +217,7 @@ struct Scan<'a> {
     only: ClassFilter,
     infos: Vec<RuleInfo>,
     baseline: Option<Baseline>,
-    configuration: Option<Used>,
+    configuration: Option<ConfigurationUsed>,
     store: Arc<SqliteStore>,
     core: Arc<ScanCore>,
     threads: usize,
@@ -331,6 +331,7 @@ impl Scan<'_> {
                 fingerprint_key: self.fingerprint_key.clone(),
                 engine_version: domesday_engine::VERSION,
                 incremental: !self.args.rescan,
+                configuration: self.configuration.clone(),
             },
         };
         self.store.submit(job).await?;
@@ -409,7 +410,8 @@ impl Scan<'_> {
             only: &self.only,
             explain: self.args.report.explain,
             baseline: self.baseline.as_ref(),
-            configuration: self.configuration.as_ref().map(Used::summary),
+            show_suppressed: self.args.report.show_suppressed,
+            configuration: self.configuration.as_ref(),
             format: self.args.report.format,
             output: self.args.report.output.as_deref(),
             quiet: self.args.quiet,

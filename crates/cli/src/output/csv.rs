@@ -10,6 +10,7 @@ use std::io::{self, Write};
 use domesday_model::Origin;
 
 use super::human::timestamp;
+use super::summary::shown_configuration;
 use super::{ReportMeta, ReportWriter, Row, RuleIndex, Summary, Tally, class, origin, text};
 
 const COLUMNS: &[&str] = &[
@@ -56,7 +57,8 @@ impl<'a, W: Write> CsvWriter<'a, W> {
 impl<W: Write> ReportWriter for CsvWriter<'_, W> {
     fn begin(&mut self) -> io::Result<()> {
         let value = self.meta.show_values.then_some("value");
-        self.record(COLUMNS.iter().copied().chain(value).map(Cow::Borrowed))
+        let suppressed = self.meta.show_suppressed.then_some("suppressed_by");
+        self.record(COLUMNS.iter().copied().chain(value).chain(suppressed).map(Cow::Borrowed))
     }
 
     fn row(&mut self, row: &Row<'_>) -> io::Result<()> {
@@ -93,10 +95,24 @@ impl<W: Write> ReportWriter for CsvWriter<'_, W> {
         ];
         let value =
             self.meta.show_values.then(|| row.value.map(text::shown_bytes).unwrap_or_default().into());
-        self.record(cells.into_iter().chain(value))
+        let by = || row.hidden.map_or(Cow::Borrowed(""), |hidden| hidden.by.shown());
+        let suppressed = self.meta.show_suppressed.then(by);
+        self.record(cells.into_iter().chain(value).chain(suppressed))
     }
 
-    fn end(&mut self, _summary: &Summary<'_>, _tally: &Tally) -> io::Result<()> {
+    /// Where something was left out, records that say so: no finding has this level.
+    fn end(&mut self, summary: &Summary<'_>, _tally: &Tally) -> io::Result<()> {
+        let used = summary.configuration.map(|used| format!("configuration {}", shown_configuration(used)));
+        let columns =
+            COLUMNS.len() + usize::from(self.meta.show_values) + usize::from(self.meta.show_suppressed);
+        for said in used.into_iter().chain(summary.suppressed.lines()) {
+            let cell = |at: usize| match COLUMNS.get(at).copied() {
+                Some("level") => Cow::Borrowed("summary"),
+                Some("description") => Cow::Owned(said.clone()),
+                _ => Cow::Borrowed(""),
+            };
+            self.record((0..columns).map(cell))?;
+        }
         self.out.flush()
     }
 }

@@ -7,12 +7,13 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use domesday_model::{Location, Regulation};
+use domesday_model::{ConfigurationUsed, Location, Regulation};
 use serde::Serialize;
 use serde_json::ser::Formatter;
 
 use super::origin::{self, OriginJson};
 use super::summary::SummaryJson;
+use super::suppressed::{ControlJson, HiddenJson};
 use super::text::{self, Text};
 use super::{ReportMeta, ReportWriter, Row, RuleIndex, Summary, Tally};
 
@@ -107,6 +108,9 @@ struct FindingJson<'a> {
     fingerprint: String,
     finding: String,
     decoding: &'a [String],
+    /// Of a finding that a control keeps out of reports.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    suppressed: Option<HiddenJson<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -143,6 +147,7 @@ fn finding<'a>(row: &Row<'a>, meta: &ReportMeta<'a>, rules: &'a RuleIndex<'_>) -
         fingerprint: found.fingerprint.to_string(),
         finding: found.finding.to_string(),
         decoding: &found.decoding,
+        suppressed: row.hidden.map(HiddenJson::of),
         value,
         value_hex,
     }
@@ -153,7 +158,7 @@ pub fn reasons(joined: &str) -> Vec<&str> {
     joined.split("; ").filter(|reason| !reason.is_empty()).collect()
 }
 
-/// One finding per line, and nothing else.
+/// One finding per line, and a last line with a `summary` where a configuration or a control left something out.
 pub struct JsonlWriter<'a, W> {
     out: W,
     meta: ReportMeta<'a>,
@@ -180,9 +185,27 @@ impl<W: Write> ReportWriter for JsonlWriter<'_, W> {
         self.out.write_all(b"\n")
     }
 
-    fn end(&mut self, _summary: &Summary<'_>, _tally: &Tally) -> io::Result<()> {
+    fn end(&mut self, summary: &Summary<'_>, _tally: &Tally) -> io::Result<()> {
+        if summary.configuration.is_some() || !summary.suppressed.is_empty() {
+            let (configuration, suppressed) = (summary.configuration, summary.suppressed.json());
+            write_json(&mut self.out, &LastJson { summary: ControlsJson { configuration, suppressed } })?;
+            self.out.write_all(b"\n")?;
+        }
         self.out.flush()
     }
+}
+
+/// The last line, where something was left out.
+#[derive(Serialize)]
+struct LastJson<'a> {
+    summary: ControlsJson<'a>,
+}
+
+#[derive(Serialize)]
+struct ControlsJson<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    configuration: Option<&'a ConfigurationUsed>,
+    suppressed: Vec<ControlJson<'a>>,
 }
 
 /// One document: `{"tool":…,"job":…,"findings":[…],"summary":…}`, one finding per line.

@@ -22,6 +22,7 @@ mod origin;
 mod progress;
 mod sarif;
 mod summary;
+mod suppressed;
 mod table;
 mod text;
 mod watch;
@@ -35,7 +36,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use domesday_engine::Class;
-use domesday_model::{Category, DatasourceId, Location, MasterJobId};
+use domesday_model::{Category, ConfigurationUsed, DatasourceId, Location, MasterJobId};
 use domesday_store::{JobSummary, MasterJob, Occurrence, Problem};
 
 pub use answers::{ListPages, write_answer, write_detail, write_list};
@@ -48,7 +49,8 @@ pub use json::write_json;
 pub use lists::{ListFormat, write_jobs, write_problems, write_rule_detail, write_rules};
 pub use origin::place;
 pub use progress::{Progress, ProgressSnapshot};
-pub use summary::{Tally, write_summary};
+pub use summary::{Tally, shown_configuration, write_summary};
+pub use suppressed::{Control, ControlJson, Hidden, Suppressions};
 pub use text::shown_lines;
 pub use watch::Watched;
 
@@ -62,9 +64,10 @@ pub enum Format {
     Table,
     /// One JSON document with findings and summary
     Json,
-    /// One JSON object per finding and line
+    /// One JSON object per finding and line; a last one has what a configuration or a control left out
     Jsonl,
-    /// RFC 4180; a cell a spreadsheet would take for a formula gets a leading apostrophe
+    /// RFC 4180; a cell a spreadsheet would take for a formula gets a leading apostrophe. Records of the level `summary`
+    /// at the end have what a configuration or a control left out
     Csv,
     /// SARIF 2.1.0 for code scanning services
     Sarif,
@@ -173,6 +176,9 @@ pub struct ReportMeta<'a> {
     pub only: &'a ClassFilter,
     /// Whether rows may carry values; decides the columns of CSV.
     pub show_values: bool,
+    /// Whether there are rows of what a control keeps out of reports; decides the columns of CSV, and what SARIF says of
+    /// the others.
+    pub show_suppressed: bool,
     /// Whether the table says why each finding is one; the other formats always do.
     pub explain: bool,
     pub style: Style,
@@ -184,6 +190,8 @@ pub struct Row<'a> {
     pub occurrence: &'a Occurrence,
     /// The sensitive value itself, only where the user asked for it.
     pub value: Option<&'a [u8]>,
+    /// Of a finding that is not reported, and shown because the user asked for it.
+    pub hidden: Option<&'a Hidden>,
 }
 
 /// What is known at the end.
@@ -195,15 +203,8 @@ pub struct Summary<'a> {
     pub problems: &'a [Problem],
     pub elapsed: Duration,
     pub baseline: Option<BaselineSummary>,
-    pub configuration: Option<ConfigurationSummary<'a>>,
-}
-
-/// The configuration file that a scan used.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
-pub struct ConfigurationSummary<'a> {
-    pub path: &'a str,
-    /// BLAKE3 of the file, in hexadecimal digits.
-    pub hash: &'a str,
+    pub configuration: Option<&'a ConfigurationUsed>,
+    pub suppressed: &'a Suppressions,
 }
 
 /// What became of a report that was compared with a baseline.
@@ -254,8 +255,11 @@ impl<'a> Report<'a> {
         self.only.admits(self.rules.class(found))
     }
 
+    /// What a control keeps out of the report is written, and is no finding of it.
     pub fn row(&mut self, row: &Row<'_>) -> io::Result<()> {
-        self.tally.add(row.occurrence, self.rules.class(row.occurrence));
+        if row.hidden.is_none() {
+            self.tally.add(row.occurrence, self.rules.class(row.occurrence));
+        }
         self.writer.row(row)
     }
 

@@ -14,8 +14,9 @@ use serde_json::{Map, Value, json};
 use super::human::timestamp;
 use super::json::{reasons, write_json};
 use super::origin::{self, OriginJson};
+use super::suppressed::HiddenJson;
 use super::text::{self, Text};
-use super::{ReportMeta, ReportWriter, Row, RuleIndex, RuleInfo, Sources, Summary, Tally};
+use super::{Hidden, ReportMeta, ReportWriter, Row, RuleIndex, RuleInfo, Sources, Summary, Tally};
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
@@ -105,6 +106,18 @@ impl<'a, W: Write> SarifWriter<'a, W> {
         if let Some(index) = self.rules.position(&found.rule) {
             result["ruleIndex"] = index.into();
         }
+        if self.meta.show_suppressed {
+            // None means something else than not to say it: of all results of a run, or of no one.
+            let suppression = |hidden: &Hidden| {
+                json!({
+                    "kind": hidden.by.sarif_kind(),
+                    "status": "accepted",
+                    "justification": hidden.by.shown(),
+                    "properties": HiddenJson::of(hidden),
+                })
+            };
+            result["suppressions"] = row.hidden.into_iter().map(suppression).collect();
+        }
         result
     }
 }
@@ -156,7 +169,9 @@ impl<W: Write> ReportWriter for SarifWriter<'_, W> {
         }
         self.out.write_all(b"\n],\n\"invocations\":[")?;
         write_json(&mut self.out, &invocation)?;
-        self.out.write_all(b"]}]}\n")?;
+        self.out.write_all(b"],\n\"properties\":")?;
+        write_json(&mut self.out, &json!({ "suppressed": summary.suppressed.json() }))?;
+        self.out.write_all(b"}]}\n")?;
         self.out.flush()
     }
 }

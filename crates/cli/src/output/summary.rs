@@ -9,7 +9,8 @@ use std::io::{self, Write};
 use domesday_engine::Class;
 use domesday_model::reason::Weight;
 use domesday_model::{
-    Category, DatasourceId, JobStatus, Level, Location, ObjectStatus, Reason, Regulation, Sensitivity,
+    Category, ConfigurationUsed, DatasourceId, JobStatus, Level, Location, ObjectStatus, Reason, Regulation,
+    Sensitivity,
 };
 use domesday_store::{Occurrence, Problem};
 use owo_colors::Style as Paint;
@@ -17,8 +18,9 @@ use serde::Serialize;
 
 use super::human::{bytes, count, counted, duration};
 use super::json::{StepJson, steps};
+use super::suppressed::{ControlJson, write_suppressed};
 use super::table::{level_paint, paint};
-use super::{BaselineSummary, ConfigurationSummary, Sources, Style, Summary, text};
+use super::{BaselineSummary, Sources, Style, Summary, text};
 
 /// Objects named below each reason, so that a summary stays short whatever happened.
 const EXAMPLES_PER_REASON: usize = 3;
@@ -87,11 +89,12 @@ pub fn write_summary(
         line(out, style, "", &more)?;
     }
     if let Some(used) = summary.configuration {
-        line(out, style, "config", &format!("{}, BLAKE3 {}", text::shown(used.path), used.hash))?;
+        line(out, style, "config", &shown_configuration(used))?;
     }
     if let Some(baseline) = &summary.baseline {
         write_baseline(out, baseline, totals.overflow, style)?;
     }
+    write_suppressed(out, summary, style)?;
     let objects = format!(
         "{} of {} done, {} nested in them, {} listed",
         count(totals.objects_done),
@@ -173,8 +176,23 @@ fn write_findings(out: &mut impl Write, tally: &Tally, style: Style) -> io::Resu
     line(out, style, "", &format!("{} sensitivity", sensitivities.join(", ")))
 }
 
-fn line(out: &mut impl Write, style: Style, label: &str, rest: &str) -> io::Result<()> {
+pub fn line(out: &mut impl Write, style: Style, label: &str, rest: &str) -> io::Result<()> {
     writeln!(out, "{}{rest}", paint(style, Paint::new().dimmed(), &text::pad(label, LABEL_WIDTH)))
+}
+
+/// A count below a label.
+pub fn count_line(out: &mut impl Write, n: u64, of: &str) -> io::Result<()> {
+    writeln!(out, "{:>COUNT_WIDTH$}  {of}", count(n))
+}
+
+/// Where the settings are from, and their hash.
+pub fn shown_configuration(used: &ConfigurationUsed) -> String {
+    let from = match (&used.path, &used.template) {
+        (Some(path), _) => text::shown(path).into_owned(),
+        (None, Some(template)) => format!("template {}", text::shown(template)),
+        (None, None) => "unnamed".to_owned(),
+    };
+    format!("{from}, BLAKE3 {}", used.hash)
 }
 
 fn write_reasons(
@@ -192,7 +210,7 @@ fn write_reasons(
     }
     line(out, style, label, &count(total))?;
     for &(reason, n) in reasons.iter().filter(|(_, n)| *n > 0) {
-        writeln!(out, "{:>COUNT_WIDTH$}  {}", count(n), reason.describe())?;
+        count_line(out, n, reason.describe())?;
         if reason.weight() == Weight::Skipped {
             continue;
         }
@@ -256,7 +274,9 @@ pub struct SummaryJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     baseline: Option<BaselineSummary>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    configuration: Option<ConfigurationSummary<'a>>,
+    configuration: Option<&'a ConfigurationUsed>,
+    /// What controls keep out of the report.
+    suppressed: Vec<ControlJson<'a>>,
     objects: ObjectsJson,
     bytes: BytesJson,
     skipped: Vec<ReasonJson>,
@@ -369,6 +389,7 @@ impl<'a> SummaryJson<'a> {
             },
             baseline: summary.baseline,
             configuration: summary.configuration,
+            suppressed: summary.suppressed.json(),
             objects: ObjectsJson {
                 listed: totals.objects_listed,
                 done: totals.objects_done,

@@ -11,6 +11,7 @@ use owo_colors::{OwoColorize, Style as Paint};
 use unicode_width::UnicodeWidthStr;
 
 use super::explain::write_below;
+use super::human::count;
 use super::{
     ReportMeta, ReportWriter, Row, RuleIndex, Style, Summary, Tally, class, json, origin, text, write_summary,
 };
@@ -105,12 +106,20 @@ impl<W: Write> ReportWriter for TableWriter<'_, W> {
                 text::truncate(&text::shown(&preview), room).into_owned()
             }
         };
+        let hidden = row.hidden.map(|hidden| {
+            let more = match hidden.count {
+                0 | 1 => String::new(),
+                n => format!(", {} more like it in this object", count(n - 1)),
+            };
+            paint(style, Paint::new().dimmed(), &format!("  suppressed by {}{more}", hidden.by.shown()))
+        });
         writeln!(
             self.out,
-            "{}  {}  {rule}  {}",
+            "{}  {}  {rule}  {}{}",
             paint(style, Paint::new().dimmed(), &place),
             paint(style, level_paint(level), &text::pad(level.as_str(), LEVEL_WIDTH)),
             shown.trim_end(),
+            hidden.unwrap_or_default(),
         )?;
         if self.meta.explain { self.explain(found) } else { Ok(()) }
     }

@@ -3,8 +3,8 @@
 use std::sync::{Arc, LazyLock, Mutex};
 
 use domesday_model::{
-    FindingId, Fingerprint, JobStatus, NestedStep, ObjectKey, ObjectStatus, Position, Reason, Score,
-    Sensitivity, Span,
+    FindingId, Fingerprint, JobStatus, Level, NestedStep, ObjectKey, ObjectStatus, Position, Reason, Score,
+    Sensitivity, Span, Suppressed, SuppressedBy,
 };
 use serde_json::Value;
 
@@ -28,7 +28,12 @@ fn occurrence(key: &[u8], rule: &str, score: u8, line: u64) -> Occurrence {
         decoding: Vec::new(),
         row: None,
         origin: None,
+        suppressed: None,
     }
+}
+
+fn hidden(suppressed: &Suppressed) -> Hidden {
+    Hidden { by: Control::Scan(suppressed.by.clone()), count: suppressed.count }
 }
 
 fn nested(mut found: Occurrence, names: &[&[u8]]) -> Occurrence {
@@ -104,6 +109,7 @@ struct Case {
     style: Style,
     only: ClassFilter,
     explain: bool,
+    configuration: Option<ConfigurationUsed>,
 }
 
 impl Case {
@@ -116,6 +122,7 @@ impl Case {
             style: Style { color: false, width: Some(80) },
             only: ClassFilter::default(),
             explain: false,
+            configuration: None,
         }
     }
 
@@ -144,13 +151,16 @@ impl Case {
             sources: &sources,
             only: &self.only,
             show_values: self.rows.iter().any(|(_, value)| value.is_some()),
+            show_suppressed: self.rows.iter().any(|(found, _)| found.suppressed.is_some()),
             explain: self.explain,
             style: self.style,
         };
         let mut report = Report::begin(format, &mut out, meta).unwrap();
         for (occurrence, value) in &self.rows {
             if report.admits(occurrence) {
-                report.row(&Row { occurrence, value: value.as_deref() }).unwrap();
+                let hidden = occurrence.suppressed.as_ref().map(hidden);
+                let hidden = hidden.as_ref();
+                report.row(&Row { occurrence, value: value.as_deref(), hidden }).unwrap();
             }
         }
         let elapsed = Duration::from_millis(1500);
@@ -161,7 +171,8 @@ impl Case {
                 problems: &self.problems,
                 elapsed,
                 baseline: None,
-                configuration: None,
+                configuration: self.configuration.as_ref(),
+                suppressed: &Suppressions::of(&self.totals, 0, Level::Medium),
             })
             .unwrap();
         String::from_utf8(out).unwrap()
@@ -197,7 +208,7 @@ findings  3 in 2 objects
 objects   1,204 of 1,210 done, 33 nested in them, 87 containers listed
 bytes     12.4 MiB in 1.5 s, 8.3 MiB/s
 skipped   12
-      10  excluded by --exclude, a .domesdayignore file or the data source
+      10  excluded by --exclude, the configuration or the data source
        2  a symbolic link, recorded and not followed
 partial   1
        1  an encrypted archive entry or document
@@ -303,6 +314,7 @@ fn the_summary_says_what_is_missing_and_why() {
         problems: &[],
         baseline: None,
         configuration: None,
+        suppressed: &Suppressions::default(),
         elapsed: Duration::ZERO,
     };
     let expected = "\
@@ -567,6 +579,7 @@ fn every_row_is_written_before_the_next_arrives() {
             sources: &sources,
             only: &only,
             show_values: false,
+            show_suppressed: false,
             explain: false,
             style: Style::default(),
         };
@@ -574,7 +587,7 @@ fn every_row_is_written_before_the_next_arrives() {
         let mut written = *counter.0.lock().unwrap();
         for n in 0..ROWS {
             let occurrence = occurrence(format!("file-{}", n / 3).as_bytes(), "aws-access-key", 92, n + 1);
-            report.row(&Row { occurrence: &occurrence, value: None }).unwrap();
+            report.row(&Row { occurrence: &occurrence, value: None, hidden: None }).unwrap();
             let now = *counter.0.lock().unwrap();
             assert!(now >= written + 20, "{format:?} held row {n} back");
             written = now;
@@ -587,6 +600,7 @@ fn every_row_is_written_before_the_next_arrives() {
                 problems: &[],
                 baseline: None,
                 configuration: None,
+                suppressed: &Suppressions::default(),
                 elapsed: Duration::ZERO,
             })
             .unwrap();
@@ -614,6 +628,7 @@ fn a_broken_pipe_is_an_error_and_no_panic() {
         sources: &sources,
         only: &only,
         show_values: false,
+        show_suppressed: false,
         explain: false,
         style: Style::default(),
     };
@@ -624,7 +639,7 @@ fn a_broken_pipe_is_an_error_and_no_panic() {
     let found = occurrence(b"a", "aws-access-key", 92, 1);
     for format in [Format::Table, Format::Jsonl] {
         let mut report = Report::begin(format, Broken, meta).unwrap();
-        let error = report.row(&Row { occurrence: &found, value: None }).unwrap_err();
+        let error = report.row(&Row { occurrence: &found, value: None, hidden: None }).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::BrokenPipe, "{format:?}");
     }
 }
@@ -699,4 +714,73 @@ failed  vanished  src/two  spaces: os error 2
         (&json[0]["path"], &json[0]["reason"]),
         (&Value::from("src/two  spaces"), &Value::from("vanished"))
     );
+}
+
+/// A configuration, one finding, and one that an allow list and one that a mark keeps out.
+fn controlled() -> Case {
+    let suppressed = |line, by, count| Occurrence {
+        suppressed: Some(Suppressed { by, count }),
+        ..occurrence(b"a", "card-number", 90, line)
+    };
+    let allow = SuppressedBy::Allow("rules.toml:3 (\u{1b}[2J)".into());
+    let mut case = Case::of([
+        occurrence(b"a", "aws-access-key", 95, 1),
+        suppressed(2, SuppressedBy::Mark, 1),
+        suppressed(3, allow.clone(), 5),
+    ]);
+    case.configuration = Some(ConfigurationUsed {
+        path: Some(".domesday.toml".into()),
+        template: None,
+        hash: "c0ffee".into(),
+    });
+    case.totals = JobSummary {
+        suppressed: vec![(allow, 5), (SuppressedBy::Mark, 1)],
+        skipped: vec![(Reason::Ignored, 2), (Reason::Symlink, 1)],
+        ..JobSummary::default()
+    };
+    case
+}
+
+#[test]
+fn every_format_says_what_controls_left_out_and_which_configuration_was_used() {
+    let case = controlled();
+    for format in [Format::Table, Format::Json, Format::Jsonl, Format::Csv, Format::Sarif] {
+        let text = case.write(format);
+        assert!(text.contains(".domesday.toml") && text.contains("c0ffee"), "{format:?}: {text}");
+        assert!(text.contains("rules.toml:3") && !text.contains('\u{1b}'), "{format:?}: {text}");
+        let ignored = ["left out by a .domesdayignore file", "ignore_file"];
+        assert!(ignored.iter().any(|said| text.contains(said)), "{format:?}: {text}");
+    }
+    let controls = serde_json::json!([
+        { "control": "mark", "findings": 1 },
+        { "control": "allow", "entry": "rules.toml:3 (\u{1b}[2J)", "findings": 5 },
+        { "control": "ignore_file", "objects": 2 },
+        { "control": "level", "level": "medium" },
+    ]);
+    let json = case.json(Format::Json);
+    assert_eq!(json["summary"]["suppressed"], controls);
+    assert_eq!(json["summary"]["findings"]["total"], 1, "what is suppressed is no finding of the report");
+    assert_eq!(json["findings"][0].get("suppressed"), None);
+    assert_eq!(json["findings"][2]["suppressed"]["count"], 5);
+    let run = &case.json(Format::Sarif)["runs"][0];
+    assert_eq!(run["properties"]["suppressed"], controls);
+    let kinds = run["results"].as_array().unwrap().iter().map(|result| &result["suppressions"]);
+    let kinds: Vec<_> = kinds.map(|all| all.as_array().unwrap().iter().map(|one| &one["kind"])).collect();
+    let kinds: Vec<Vec<_>> = kinds.into_iter().map(Iterator::collect).collect();
+    assert_eq!(kinds, [vec![], vec!["inSource"], vec!["external"]]);
+    let jsonl = case.write(Format::Jsonl);
+    let last: Value = serde_json::from_str(jsonl.lines().last().unwrap()).unwrap();
+    assert_eq!((jsonl.lines().count(), &last["summary"]["suppressed"]), (4, &controls));
+    let table = case.write(Format::Table);
+    assert!(table.contains("suppressed by an ignore mark") && table.contains("4 more like it"), "{table}");
+    let csv = parse_csv(&case.write(Format::Csv));
+    assert!(csv.iter().all(|record| record.len() == csv[0].len()), "{csv:?}");
+    assert_eq!(csv[3].last().map(String::as_str), Some("[[allow]] rules.toml:3 (\\x1b[2J)"));
+    assert_eq!(csv.iter().filter(|record| record[3] == "summary").count(), 4);
+}
+
+#[test]
+fn results_say_nothing_of_suppressions_unless_they_are_asked_for() {
+    let sarif = Case::of([occurrence(b"a", "aws-access-key", 95, 1)]).json(Format::Sarif);
+    assert_eq!(sarif["runs"][0]["results"][0].get("suppressions"), None);
 }

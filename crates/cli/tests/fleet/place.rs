@@ -116,6 +116,14 @@ impl Place {
         self.fleet.run(arguments).ok()
     }
 
+    /// A report as JSON, with findings or without.
+    #[track_caller]
+    pub fn report(&self, arguments: &[&str]) -> Value {
+        let answer = self.fleet.run(arguments);
+        assert!(matches!(answer.code, Some(0 | 1)), "{}", answer.err);
+        serde_json::from_str(&answer.out).unwrap()
+    }
+
     pub fn orchestrator(&self, name: &str, group: &str) -> Process {
         self.fleet.orchestrator(name, group, LOGGING)
     }

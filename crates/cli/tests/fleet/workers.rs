@@ -28,6 +28,47 @@ fn a_worker_that_is_asked_to_end_returns_its_work() {
     assert_eq!(place.found(), (files as u64, files as u64));
 }
 
+/// What workers found and a control suppresses is in the book, with what decided it.
+#[test]
+fn reports_of_a_fleet_say_what_controls_suppress_and_which_template_was_used() {
+    let place = Place::new();
+    let tree = place.path("tree");
+    fs::create_dir_all(&tree).unwrap();
+    for file in 0..30 {
+        fs::write(tree.join(format!("{file}.txt")), format!("{KEY}\n{KEY} domesday:ignore\n")).unwrap();
+    }
+    fs::write(tree.join("left-out.txt"), KEY).unwrap();
+    fs::write(tree.join(".domesdayignore"), "left-out.txt\n").unwrap();
+    place.source("tree", "eu", &tree, &[]);
+    place.template("all", &["tree"]);
+    let _fleet = (place.orchestrator("orchestrator", "eu"), place.worker("worker", "eu", &[]));
+    let mut hash = String::new();
+    // The second one carries over what it need not read again.
+    for _ in 0..2 {
+        let job = place.job("all");
+        place.wait_for_status(&job, "COMPLETED");
+        let report = place.report(&["findings", "--job", &job, "--format", "json"]);
+        assert_eq!(report["findings"].as_array().unwrap().len(), 30);
+        let suppressed = &report["summary"]["suppressed"];
+        let expected = serde_json::json!([
+            { "control": "mark", "findings": 30 },
+            { "control": "ignore_file", "objects": 1 },
+            { "control": "level", "level": "medium" },
+        ]);
+        assert_eq!(*suppressed, expected);
+        let shown = place.report(&["findings", "--job", &job, "--format", "sarif", "--show-suppressed"]);
+        let results = shown["runs"][0]["results"].as_array().unwrap();
+        let suppressed = |result: &&serde_json::Value| result["suppressions"][0]["kind"] == "inSource";
+        assert_eq!((results.len(), results.iter().filter(suppressed).count()), (60, 30));
+        let used = &report["summary"]["configuration"];
+        assert_eq!(used["template"], "all");
+        let shown = place.report(&["job", "show", &job, "--json"]);
+        assert_eq!((&shown["configuration"], &shown["suppressed"][0]["findings"]), (used, &30.into()));
+        let known = std::mem::replace(&mut hash, used["hash"].as_str().unwrap().to_owned());
+        assert!(known.is_empty() || known == hash, "the same settings have the same hash");
+    }
+}
+
 /// The rule is in the template, and with it in the book: a worker elsewhere has no file to read it from.
 #[test]
 fn rules_travel_with_the_job() {

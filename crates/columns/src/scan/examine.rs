@@ -12,7 +12,7 @@ use crate::sketch::{Facts, MARKS_MAX, Mark, Value};
 /// What a closer look at a value tells.
 #[derive(Default)]
 pub struct Examined {
-    /// Those that a scan reports.
+    /// Those that a scan reports, and those that a control suppresses.
     pub matches: Vec<Match>,
     pub marks: Vec<Mark>,
     /// Of each rule that took it: what may be shown.
@@ -32,6 +32,12 @@ impl Cell<'_> {
                 // Rules of the same form are told apart by the column, not by one value of it.
                 Verdict::Displaced { .. } if covers => self.passed(rule, &found, covers),
                 Verdict::Refused { .. } => Facts(if covers { Facts::COVERS } else { 0 }),
+                Verdict::Ignored | Verdict::Allowed
+                    if found.suppressed.is_some() && found.score >= scanner.floor() =>
+                {
+                    seen.matches.push(found);
+                    continue;
+                }
                 _ => continue,
             };
             if facts.has(Facts::PASSED) {

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use domesday_connector::ConnectorError;
-use domesday_model::{ObjectKey, TrustContent};
+use domesday_model::{ObjectKey, Reason, TrustContent};
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use parking_lot::Mutex;
@@ -98,22 +98,23 @@ impl Ignores {
 }
 
 impl FolderIgnores {
-    /// Whether the user left out this entry of a folder.
-    pub fn excludes(&self, folder: &ObjectKey, name: &[u8], is_folder: bool) -> bool {
+    /// What leaves out this entry of a folder, if anything does: who scans, or a file in the tree.
+    pub fn excludes(&self, folder: &ObjectKey, name: &[u8], is_folder: bool) -> Option<Reason> {
         if self.exclude.is_empty() && self.files.is_empty() {
-            return false;
+            return None;
         }
         let key = folder.join(name);
-        let own = std::iter::once((0, self.exclude.as_ref()));
-        let files = self.files.iter().rev().map(|(leading, patterns)| (*leading, patterns.as_ref()));
-        for (leading, patterns) in own.chain(files) {
+        let own = std::iter::once((0, self.exclude.as_ref(), Reason::Excluded));
+        let files = self.files.iter().rev();
+        let files = files.map(|(leading, patterns)| (*leading, patterns.as_ref(), Reason::Ignored));
+        for (leading, patterns, reason) in own.chain(files) {
             match matched(patterns, &key.as_bytes()[leading..], is_folder) {
-                Match::Ignore(()) => return true,
-                Match::Whitelist(()) => return false,
+                Match::Ignore(()) => return Some(reason),
+                Match::Whitelist(()) => return None,
                 Match::None => {}
             }
         }
-        false
+        None
     }
 }
 

@@ -89,8 +89,8 @@ impl FolderListing {
             Err(_) => return record(RecordKind::File, name, None, None),
         };
         let kind = FileType::from_raw_mode(stat.st_mode);
-        if self.excludes(&name, kind.is_dir()) {
-            return skipped(name, &stat, Reason::Excluded);
+        if let Some(reason) = self.excludes(&name, kind.is_dir()) {
+            return skipped(name, &stat, reason);
         }
         if !kind.is_symlink() {
             return self.classify(name, &stat);
@@ -103,16 +103,19 @@ impl FolderListing {
                 skipped(name, &stat, Reason::SymlinkLoop)
             }
             // A pattern for folders means what a link leads to, once it is followed.
-            Ok(target) if self.excludes(&name, is_folder(&target)) => skipped(name, &stat, Reason::Excluded),
-            Ok(target) => self.classify(name, &target),
+            Ok(target) => match self.excludes(&name, is_folder(&target)) {
+                Some(reason) => skipped(name, &stat, reason),
+                None => self.classify(name, &target),
+            },
             Err(rustix::io::Errno::LOOP) => skipped(name, &stat, Reason::SymlinkLoop),
             Err(_) => skipped(name, &stat, Reason::DanglingSymlink),
         }
     }
 
     /// A file named on the command line is scanned, whatever the patterns say.
-    fn excludes(&self, name: &[u8], is_folder: bool) -> bool {
-        self.tree.config.only.is_none() && self.ignores.excludes(&self.key, name, is_folder)
+    fn excludes(&self, name: &[u8], is_folder: bool) -> Option<Reason> {
+        let is_whole = self.tree.config.only.is_none();
+        is_whole.then(|| self.ignores.excludes(&self.key, name, is_folder)).flatten()
     }
 
     fn classify(&self, name: Vec<u8>, stat: &Stat) -> UnitRecord {

@@ -274,7 +274,7 @@ async fn ignore_files_apply_in_whatever_order_folders_come() {
             let records = listed(connector.as_ref(), container).await;
             let left: Vec<&str> = records
                 .iter()
-                .filter(|(_, _, reason)| *reason == Some(Reason::Excluded))
+                .filter(|(_, _, reason)| matches!(reason, Some(Reason::Excluded | Reason::Ignored)))
                 .map(|(name, ..)| name.as_str())
                 .collect();
             let expected = if container == "a" { ["x.log"] } else { ["skip"] };

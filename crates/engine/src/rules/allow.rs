@@ -4,7 +4,9 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
+use std::sync::Arc;
 
+use domesday_model::SuppressedBy;
 use memchr::{memchr, memrchr};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -33,6 +35,8 @@ pub enum Target {
 /// One `[[allow]]`.
 #[derive(Clone, Default, Debug)]
 pub struct Allow {
+    /// For people: its file and line, and its description if it has one.
+    pub name: Arc<str>,
     /// The rules concerned; empty for all.
     pub rules: Selectors,
     pub values: BTreeSet<Vec<u8>>,
@@ -109,7 +113,8 @@ impl Allow {
     ) -> Option<Allow> {
         let before = problems.found.len();
         let mut fields = Fields::new(table, entry.span(), None, problems);
-        fields.text("description");
+        let description = fields.text("description").map(|(text, _)| text);
+        let name = name(&fields.problems.place(entry.span().start), description);
         let rules = Selectors::read(&mut fields, "rules");
         let values = fields.texts("values").into_iter().map(String::into_bytes).collect();
         let regexes = read_patterns(&mut fields, "regexes", Patterns::new);
@@ -133,7 +138,7 @@ impl Allow {
                 false
             }
         };
-        let allow = Allow { rules, values, regexes, target, stopwords, paths, fingerprints, all };
+        let allow = Allow { name, rules, values, regexes, target, stopwords, paths, fingerprints, all };
         let start = fields.start();
         fields.finish();
         if problems.found.len() > before {
@@ -151,6 +156,14 @@ impl Allow {
             problems.add(None, start, reason);
         }
         Some(allow)
+    }
+}
+
+/// How an allow is named in reports, by its place.
+pub fn name(place: &str, description: Option<&str>) -> Arc<str> {
+    match description {
+        Some(description) => format!("{place} ({description})").into(),
+        None => place.into(),
     }
 }
 
@@ -187,14 +200,14 @@ fn read_fingerprints(fields: &mut Fields<'_, '_, '_>) -> BTreeSet<[u8; 16]> {
     all
 }
 
-/// What an allow that covers a match means for others on the same bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Covered {
-    /// By one that is for certain rules. It is about these: what other rules see there is told.
-    ForRule,
-    /// By one that is for every rule. It is about the value: nobody wants to hear of it under the name of a less
-    /// specific rule, or as a part of something longer that is not quite what was allowed.
-    ForAll,
+/// An allow that covers a match, and what that means for others on the same bytes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Covered {
+    pub by: SuppressedBy,
+    /// It is for every rule, and about the value: nobody wants to hear of it under the name of a less specific rule, or as
+    /// a part of something longer that is not quite what was allowed. One that is for certain rules is about these: what
+    /// other rules see there is told.
+    pub is_for_all: bool,
 }
 
 /// All allows of a rule set.
@@ -224,23 +237,25 @@ impl Allows {
 
     /// Whether a match of the rule is allowed, and for whom.
     pub fn covers(&self, rule: u32, seen: &Seen<'_>) -> Option<Covered> {
-        let covers = |&at: &usize| self.list[at].covers(seen);
-        if self.for_all.iter().any(covers) {
-            return Some(Covered::ForAll);
-        }
-        self.of_rule(rule).iter().any(covers).then_some(Covered::ForRule)
+        let covers = |&&at: &&usize| self.list[at].covers(seen);
+        let covered = |is_for_all| move |&at: &usize| Covered { by: self.by(at), is_for_all };
+        let for_all = self.for_all.iter().find(covers).map(covered(true));
+        for_all.or_else(|| self.of_rule(rule).iter().find(covers).map(covered(false)))
     }
 
-    /// Whether everything in an object of that path is allowed, so that it need not be looked at.
-    pub fn path(&self, path: &[u8]) -> bool {
-        let alone = |allow: &Allow| !allow.all && allow.paths.is_match(path);
-        self.for_all.iter().any(|&at| alone(&self.list[at]))
+    fn by(&self, at: usize) -> SuppressedBy {
+        SuppressedBy::Allow(Arc::clone(&self.list[at].name))
     }
 
-    /// Whether everything that a rule finds in an object of that path is allowed.
-    pub fn path_for(&self, rule: u32, path: &[u8]) -> bool {
-        let alone = |&at: &usize| !self.list[at].all && self.list[at].paths.is_match(path);
-        self.for_all.iter().chain(self.of_rule(rule)).any(alone)
+    /// Whether an allow of this name is for every rule. Two of one name are of one place: they are for the same.
+    pub fn is_for_all(&self, name: &Arc<str>) -> bool {
+        self.for_all.iter().any(|&at| Arc::ptr_eq(&self.list[at].name, name))
+    }
+
+    /// What allows everything that a rule finds in an object of that path.
+    pub fn path_for(&self, rule: u32, path: &[u8]) -> Option<SuppressedBy> {
+        let alone = |&&at: &&usize| !self.list[at].all && self.list[at].paths.is_match(path);
+        self.for_all.iter().chain(self.of_rule(rule)).find(alone).map(|&at| self.by(at))
     }
 
     /// Whether there are any by fingerprint.
@@ -248,8 +263,8 @@ impl Allows {
         self.by_fingerprint
     }
 
-    pub fn fingerprint(&self, rule: u32, fingerprint: &[u8; 16], path: &[u8]) -> bool {
-        let all = self.for_all.iter().chain(self.of_rule(rule));
-        self.by_fingerprint && all.into_iter().any(|&at| self.list[at].covers_fingerprint(fingerprint, path))
+    pub fn fingerprint(&self, rule: u32, fingerprint: &[u8; 16], path: &[u8]) -> Option<SuppressedBy> {
+        let mut all = self.for_all.iter().chain(self.of_rule(rule)).filter(|_| self.by_fingerprint);
+        all.find(|&&at| self.list[at].covers_fingerprint(fingerprint, path)).map(|&at| self.by(at))
     }
 }

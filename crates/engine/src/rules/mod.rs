@@ -26,7 +26,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use domesday_model::{Category, Level, RuleSetHash, Score};
+use domesday_model::{Category, Level, RuleSetHash, Score, SuppressedBy};
 
 pub use classification::{Class, Ground};
 #[allow(unused_imports, reason = "only the build script packs")]
@@ -265,18 +265,22 @@ impl RuleSet {
         self.allows.by_fingerprint()
     }
 
-    /// Whether a value with this fingerprint, found by the rule of index `rule` in an object of this path, is not
-    /// reported.
-    pub fn allows_fingerprint(&self, rule: u32, fingerprint: &[u8; 16], path: &[u8]) -> bool {
+    /// What keeps a value with this fingerprint, found by the rule of index `rule` in an object of this path, out of
+    /// reports.
+    pub fn allows_fingerprint(&self, rule: u32, fingerprint: &[u8; 16], path: &[u8]) -> Option<SuppressedBy> {
         self.allows.fingerprint(rule, fingerprint, path)
     }
 
-    /// Whether nothing that this rule finds in an object of this path is reported. For whoever learns an object's
-    /// path only after the scan: a scan that knows it has asked already.
-    pub fn allows_path(&self, rule: &str, path: &[u8]) -> bool {
-        self.rules
-            .binary_search_by(|known| (*known.id).cmp(rule))
-            .is_ok_and(|at| self.allows.path_for(at as u32, path))
+    /// What keeps everything that this rule finds in an object of this path out of reports. For whoever learns an
+    /// object's path only after the scan: a scan that knows it has asked already.
+    pub fn allows_path(&self, rule: &str, path: &[u8]) -> Option<SuppressedBy> {
+        let at = self.rules.binary_search_by(|known| (*known.id).cmp(rule)).ok()?;
+        self.allows.path_for(at as u32, path)
+    }
+
+    /// How many rules a selection leaves out.
+    pub fn unselected(&self) -> usize {
+        self.unselected.len()
     }
 
     /// The same rules, each changed.

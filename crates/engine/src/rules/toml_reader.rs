@@ -32,11 +32,20 @@ impl<'a> Problems<'a> {
         self.budget.is_some_and(Budget::is_spent)
     }
 
-    pub fn add(&mut self, rule: Option<&str>, at: usize, reason: impl Into<String>) {
+    /// The file and line of an offset.
+    pub fn place(&self, at: usize) -> String {
+        format!("{}:{}", self.file, self.line(at))
+    }
+
+    fn line(&self, at: usize) -> usize {
         let before = &self.text.as_bytes()[..at.min(self.text.len())];
+        1 + before.iter().filter(|&&byte| byte == b'\n').count()
+    }
+
+    pub fn add(&mut self, rule: Option<&str>, at: usize, reason: impl Into<String>) {
         self.found.push(RuleError {
             file: self.file.to_owned(),
-            line: 1 + before.iter().filter(|&&byte| byte == b'\n').count(),
+            line: self.line(at),
             rule: rule.map(str::to_owned),
             reason: reason.into(),
         });

@@ -168,12 +168,11 @@ impl Scanner {
         let is_of_use = keep || !reused.is_empty();
         let is_plain = || matches!(repeats::pieces(chunk.bytes, &accept)[..], [Piece::Searched(_)]);
         let is_whole = accept.len() == chunk.bytes.len() && accept.len() <= TEXT_MAX;
-        if !is_of_use || !self.keeps_hits || !is_whole || self.rules.allows().path(chunk.path) || !is_plain()
-        {
+        if !is_of_use || !self.keeps_hits || !is_whole || !is_plain() {
             self.scan(chunk, scratch, out);
             return None;
         }
-        self.match_path(chunk, &accept, out);
+        self.match_path(chunk, &accept, scratch, out);
         scratch.found.clear();
         scratch.encoded.clear();
         self.search_rest(chunk, &reused, scratch);
@@ -195,9 +194,7 @@ impl Scanner {
             }
         });
         let mut matches = self.conclude(chunk, &accept, 0, scratch, &mut ());
-        matches.retain(|found| {
-            found.score >= self.floor && !found.allowed && accept.contains(&found.span.start)
-        });
+        self.keep_accepted(&mut matches, &accept, &mut scratch.suppressed);
         out.append(&mut matches);
         own.filter(|own| own.bytes() <= ReusableHits::bytes_max(own.len))
     }

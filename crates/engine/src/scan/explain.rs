@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use domesday_model::Score;
+use domesday_model::{Score, SuppressedBy};
 
 use super::{Chunk, Match, Scanner, Scratch, Silent};
 use crate::scoring::Evidences;
@@ -43,7 +43,7 @@ impl Explained {
             score: Score(0),
             reasons: Evidences::default(),
             decoded: None,
-            allowed: false,
+            suppressed: None,
         };
         let verdict = refusal.map_or(Verdict::BelowFloor, |validator| Verdict::Refused { validator });
         Explained { found, verdict }
@@ -52,11 +52,13 @@ impl Explained {
 
 impl Scanner {
     /// What became of everything that a rule's regex matched, in order of the spans: what a scan without a floor
-    /// finds, and what it drops on the way and why.
+    /// finds, and what it drops on the way and why. What a control alone keeps out of reports says so itself
+    /// ([`Match::suppressed`]); another match would have displaced the rest of what is ignored or allowed.
     pub fn explain(&self, chunk: &Chunk<'_>, scratch: &mut Scratch) -> Vec<Explained> {
         let accept = self.begin(chunk, scratch);
         let (mut found, mut dropped) = (Vec::new(), Vec::new());
-        self.match_path(chunk, &accept, &mut found);
+        self.match_path(chunk, &accept, scratch, &mut found);
+        found.append(&mut scratch.suppressed);
         found.append(&mut self.matches(chunk, &accept, 0, &Silent::default(), scratch, &mut dropped));
         let mut all = all(dropped, found);
         all.retain(|told| accept.contains(&told.found.span.start));
@@ -98,7 +100,11 @@ impl Watch for Vec<Explained> {
 /// All that happened, in order of spans and rules. What a decoding of the same bytes said once more is left out, unless
 /// it said enough to displace what stands there as it is.
 pub(super) fn all(dropped: Vec<Explained>, found: Vec<Match>) -> Vec<Explained> {
-    let verdict = |found: &Match| if found.allowed { Verdict::Allowed } else { Verdict::Found };
+    let verdict = |found: &Match| match found.suppressed {
+        None => Verdict::Found,
+        Some(SuppressedBy::Mark) => Verdict::Ignored,
+        Some(SuppressedBy::Allow(_)) => Verdict::Allowed,
+    };
     let found = found.into_iter().map(|found| Explained { verdict: verdict(&found), found });
     let mut all: Vec<_> = found.chain(dropped).collect();
     let place = |told: &Explained| (told.found.span.start, told.found.span.end, told.found.rule);

@@ -5,9 +5,11 @@
 mod beside;
 mod cell;
 mod confirm;
+mod controls;
 mod delta_reuse;
 mod dense;
 mod explain;
+mod found;
 mod hits;
 mod regexes;
 mod repeats;
@@ -22,7 +24,7 @@ use domesday_model::Score;
 
 use crate::decode::{self, Layer};
 use crate::prefilter::{Buffers, Hit, Prefilter, SEGMENT_ALIGN};
-use crate::rules::allow::{Covered, LINE_LOOK, Seen};
+use crate::rules::allow::{LINE_LOOK, Seen};
 use crate::rules::{Rule, RuleSet};
 use crate::scoring::{self, Evidence, Evidences, Facts, Memos, PathKind, Unmarked, Weight, WordIndex};
 use crate::{LOOKAHEAD, LOOKBEHIND, MARGIN, MAX_MATCH_LEN};
@@ -30,6 +32,7 @@ use beside::{Beside, BesideScratch};
 use confirm::{Confirmer, RegexCaches};
 use dense::Dense;
 use explain::Watch;
+use found::{outward, place};
 use hits::HitGroups;
 use repeats::Piece;
 use resolve::Kind;
@@ -37,6 +40,7 @@ use resolve::Kind;
 pub use cell::Silent;
 pub use delta_reuse::{CopiedRange, ReusableHits};
 pub use explain::{Explained, Verdict};
+pub use found::{Decoded, Match};
 
 /// Bytes of a chunk whose triggers are gathered before they are confirmed, so that the hits of a hostile
 /// chunk stay few.
@@ -73,41 +77,6 @@ impl<'a> Chunk<'a> {
     }
 }
 
-/// A value that a rule recognised.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Match {
-    /// Index into [`RuleSet::rules`].
-    pub rule: u32,
-    /// The value, within the chunk's bytes.
-    pub span: Range<usize>,
-    pub score: Score,
-    pub reasons: Evidences,
-    /// If the span is encoded: how, and what it says.
-    pub decoded: Option<Box<Decoded>>,
-    /// Not reported because of what the value is, and others on the same bytes neither: so it goes when it has
-    /// displaced them.
-    pub(crate) allowed: bool,
-}
-
-impl Match {
-    /// The value, without its encodings; `bytes` are the chunk's.
-    pub fn value<'m>(&'m self, bytes: &'m [u8]) -> &'m [u8] {
-        match &self.decoded {
-            Some(decoded) => &decoded.value,
-            None => &bytes[self.span.clone()],
-        }
-    }
-}
-
-/// What an encoded span says.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Decoded {
-    /// The encodings, outermost first, such as `base64`.
-    pub chain: Vec<&'static str>,
-    /// The value, without them.
-    pub value: Vec<u8>,
-}
-
 /// Buffers and regex caches of one thread, reused from chunk to chunk. Bounded by the rule set and
 /// [`SEGMENT`], except for matches, which are bounded by the chunk.
 #[derive(Default)]
@@ -125,13 +94,23 @@ pub struct Scratch {
     encoded: Vec<usize>,
     memos: Memos,
     judged: Vec<Match>,
+    /// What was judged and displaces nothing, because a control is about it alone.
+    aside: Vec<Match>,
     /// The matches of all pieces of a chunk so far.
     accepted: Vec<Match>,
+    /// Those that a control keeps out of reports.
+    suppressed: Vec<Match>,
 }
 
 impl Scratch {
     pub fn new() -> Scratch {
         Scratch::default()
+    }
+
+    /// Takes what the last scan found and a control keeps out of reports: what would be reported without any. In order of
+    /// spans.
+    pub fn take_suppressed(&mut self) -> Vec<Match> {
+        std::mem::take(&mut self.suppressed)
     }
 
     /// Bytes handed to regexes so far: the measure of work after the trigger pass.
@@ -260,22 +239,20 @@ impl Scanner {
         out: &mut Vec<Match>,
     ) {
         let accept = self.begin(chunk, scratch);
-        if self.rules.allows().path(chunk.path) {
-            return;
-        }
-        self.match_path(chunk, &accept, out);
+        self.match_path(chunk, &accept, scratch, out);
         let mut all = std::mem::take(&mut scratch.accepted);
         for piece in repeats::pieces(chunk.bytes, &accept) {
             match piece {
                 Piece::Searched(range) => {
                     let mut matches = self.matches(chunk, &range, 0, silent, scratch, &mut ());
-                    matches.retain(|found| {
-                        found.score >= self.floor && !found.allowed && range.contains(&found.span.start)
-                    });
+                    self.keep_accepted(&mut matches, &range, &mut scratch.suppressed);
                     all.append(&mut matches);
                     scratch.judged = matches;
                 }
-                Piece::Repeated { range, period } => repeats::copy(&mut all, &range, period),
+                Piece::Repeated { range, period } => {
+                    repeats::copy(&mut all, &range, period);
+                    repeats::copy(&mut scratch.suppressed, &range, period);
+                }
             }
         }
         out.append(&mut all);
@@ -287,27 +264,34 @@ impl Scanner {
         if scratch.scanner != self.id {
             *scratch = Scratch { scanner: self.id, ..Scratch::default() };
         }
+        scratch.suppressed.clear();
         chunk.accept.start.min(chunk.bytes.len())..chunk.accept.end.min(chunk.bytes.len())
     }
 
     /// Adds what the object's path says, once: where the object begins. There its first byte stands for it.
-    fn match_path(&self, chunk: &Chunk<'_>, accept: &Range<usize>, out: &mut Vec<Match>) {
+    fn match_path(
+        &self,
+        chunk: &Chunk<'_>,
+        accept: &Range<usize>,
+        scratch: &mut Scratch,
+        out: &mut Vec<Match>,
+    ) {
         for &index in self.path_rules.iter().filter(|_| accept.start == 0 && !accept.is_empty()) {
             let rule = &self.rules.rules()[index as usize];
             let seen = Seen { value: &[], whole: &[], bytes: &[], span: 0..0, path: chunk.path };
-            if rule.score >= self.floor
-                && rule.path.is_match(chunk.path)
-                && self.rules.allows().covers(index, &seen).is_none()
-            {
+            if rule.score >= self.floor && rule.path.is_match(chunk.path) {
                 let mut reasons = Evidences::default();
                 reasons.push(Evidence::Proof("the path matches"), Weight::Nothing);
                 let (span, score) = (0..1, rule.score);
-                out.push(Match { rule: index, span, score, reasons, decoded: None, allowed: false });
+                let suppressed = self.rules.allows().covers(index, &seen).map(|covered| covered.by);
+                let out = if suppressed.is_none() { &mut *out } else { &mut scratch.suppressed };
+                out.push(Match { rule: index, span, score, reasons, decoded: None, suppressed });
             }
         }
     }
 
-    /// The matches of a text that is written in `depth` encodings, those near `accept` included.
+    /// The matches of a text that is written in `depth` encodings, those near `accept` and those that a control keeps out
+    /// of reports included.
     fn matches<W: Watch>(
         &self,
         chunk: &Chunk<'_>,
@@ -343,20 +327,20 @@ impl Scanner {
         scratch.found.dedup_by(confirm::Found::same_value);
         self.judge(chunk, accept, scratch, watch);
         let mut matches = std::mem::take(&mut scratch.judged);
+        let mut aside = std::mem::take(&mut scratch.aside);
         if depth < decode::DEPTH_MAX {
             let (encoded, mut decoded) = (std::mem::take(&mut scratch.encoded), Vec::new());
             for layer in decode::layers(chunk.bytes, &encoded, |run| run.end > accept.start) {
-                self.look_into(chunk, &layer, depth, scratch, watch, &mut decoded);
+                self.look_into(chunk, &layer, depth, scratch, watch, [&mut decoded, &mut aside]);
             }
             // What is decoded before can tell only whether a match stays that begins there and ends behind.
             let crosses = |found: &Match| found.span.start < accept.start && accept.start < found.span.end;
-            if W::ALL || matches.iter().chain(&decoded).any(crosses) {
+            if W::ALL || matches.iter().chain(&decoded).chain(&aside).any(crosses) {
                 for layer in decode::layers(chunk.bytes, &encoded, |run| run.end <= accept.start) {
-                    self.look_into(chunk, &layer, depth, scratch, watch, &mut decoded);
+                    self.look_into(chunk, &layer, depth, scratch, watch, [&mut decoded, &mut aside]);
                 }
             }
             // What was found as it stands there is not told again, unless the decoded text says more for it.
-            let place = |found: &Match| (found.span.start, found.span.end, found.rule);
             decoded.retain(|found| {
                 let same = matches.binary_search_by_key(&place(found), place);
                 same.is_err() || same.is_ok_and(|at| matches[at].score < found.score)
@@ -364,14 +348,28 @@ impl Scanner {
             matches.append(&mut decoded);
         }
         let kind = |rule: u32| self.kinds[rule as usize];
+        let with_aside = (!aside.is_empty()).then(|| {
+            let mut all = [&matches[..], &aside[..]].concat();
+            resolve::resolve(&mut all, kind, |_, _| {});
+            all
+        });
         resolve::resolve(&mut matches, kind, |found, by| {
             let verdict = Verdict::Displaced { by: by.rule };
             watch.dropped(|| Explained { found: found.clone(), verdict });
         });
+        if let Some(mut all) = with_aside {
+            // Of what is set aside, that which would be reported if it were not.
+            all.retain(|found| self.is_aside(found));
+            all.dedup_by_key(|found| place(found));
+            matches.append(&mut all);
+            matches.sort_by_key(place);
+            aside.clear();
+        }
+        scratch.aside = aside;
         matches
     }
 
-    /// Adds the matches of a decoded text, at the places they came from.
+    /// Adds the matches of a decoded text, at the places they came from; to `aside` those that displace nothing.
     fn look_into<W: Watch>(
         &self,
         chunk: &Chunk<'_>,
@@ -379,7 +377,7 @@ impl Scanner {
         depth: usize,
         scratch: &mut Scratch,
         watch: &mut W,
-        matches: &mut Vec<Match>,
+        [matches, aside]: [&mut Vec<Match>; 2],
     ) {
         let (bytes, accept) = (&layer.text[..], 0..layer.text.len());
         let inner = Chunk { bytes, accept, ..*chunk };
@@ -389,20 +387,15 @@ impl Scanner {
         let found = self.matches(&inner, &accept, depth + 1, &silent, scratch, &mut dropped);
         let is_own = |found: &Match| found.span.start >= layer.start;
         for found in found.into_iter().filter(is_own) {
-            let mut found = outward(found, layer);
-            if self.is_ignored(chunk, &found.span, found.rule) {
-                watch.dropped(|| Explained { found, verdict: Verdict::Ignored });
+            let found = outward(found, layer);
+            if self.is_aside(&found) {
+                aside.push(found);
                 continue;
             }
-            let value = found.decoded.as_ref().map_or(&[][..], |decoded| &decoded.value);
+            let is_marked = self.is_ignored(chunk, &found.span, found.rule);
             // The match and the line were looked at where they are decoded; here they are as they are written.
-            let covered = self.covered(chunk, found.rule, value, &found.span, &found.span);
-            if covered == Some(Covered::ForRule) {
-                watch.dropped(|| Explained { found, verdict: Verdict::Allowed });
-                continue;
-            }
-            found.allowed |= covered.is_some();
-            matches.push(found);
+            let whole = found.span.clone();
+            self.sort_out(chunk, &whole, is_marked, found, watch, [&mut *matches, &mut *aside]);
         }
         for Explained { found, verdict } in dropped.into_all() {
             if is_own(&found) {
@@ -432,6 +425,7 @@ impl Scanner {
     ) {
         let near = accept.start.saturating_sub(MAX_MATCH_LEN)..accept.end + MAX_MATCH_LEN;
         scratch.judged.clear();
+        scratch.aside.clear();
         scratch.memos.begin(self.rules.rules().len());
         let (mut unmarked, mut facts) = (Unmarked::default(), Facts::default());
         for found in scratch.found.iter().filter(|found| near.contains(&found.start)) {
@@ -446,56 +440,13 @@ impl Scanner {
                 continue;
             };
             let whole = found.match_start..found.match_end;
-            let mut found = Match { rule: found.rule, span, score, reasons, decoded: None, allowed: false };
-            if !unmarked.has(chunk.bytes, &found.span) && self.is_ignored(chunk, &found.span, found.rule) {
-                watch.dropped(|| Explained { found, verdict: Verdict::Ignored });
-                continue;
-            }
-            let value = &chunk.bytes[found.span.clone()];
-            let covered = self.covered(chunk, found.rule, value, &whole, &found.span);
-            if covered == Some(Covered::ForRule) {
-                watch.dropped(|| Explained { found, verdict: Verdict::Allowed });
-                continue;
-            }
-            found.allowed = covered.is_some();
-            scratch.judged.push(found);
+            let found = Match { rule: found.rule, span, score, reasons, decoded: None, suppressed: None };
+            let is_marked =
+                !unmarked.has(chunk.bytes, &found.span) && self.is_ignored(chunk, &found.span, found.rule);
+            let into = [&mut scratch.judged, &mut scratch.aside];
+            self.sort_out(chunk, &whole, is_marked, found, watch, into);
         }
     }
-
-    /// Whether an allow list covers a value at `span`, in a match `whole`.
-    fn covered(
-        &self,
-        chunk: &Chunk<'_>,
-        rule: u32,
-        value: &[u8],
-        whole: &Range<usize>,
-        span: &Range<usize>,
-    ) -> Option<Covered> {
-        let whole = &chunk.bytes[whole.clone()];
-        let seen = Seen { value, whole, bytes: chunk.bytes, span: span.clone(), path: chunk.path };
-        self.rules.allows().covers(rule, &seen)
-    }
-
-    fn is_ignored(&self, chunk: &Chunk<'_>, span: &Range<usize>, rule: u32) -> bool {
-        let rule = &self.rules.rules()[rule as usize];
-        self.heeds_marks
-            && scoring::is_ignored(chunk.bytes, span.clone(), rule, |word| self.rules.knows(word))
-    }
-}
-
-/// A match in a decoded text, as one of the text it was decoded from.
-fn outward(found: Match, layer: &Layer) -> Match {
-    let (value, mut chain) = match found.decoded {
-        Some(decoded) => (decoded.value, decoded.chain),
-        None => (layer.text[found.span.clone()].to_vec(), Vec::new()),
-    };
-    chain.splice(0..0, layer.chain.iter().copied());
-    let mut reasons = found.reasons;
-    reasons.0.retain(|reason| !matches!(reason.evidence, Evidence::Decoded(_)));
-    reasons.push(Evidence::Decoded(chain.join(" > ").into()), Weight::Nothing);
-    reasons.0.sort();
-    let decoded = Some(Box::new(Decoded { chain, value }));
-    Match { span: layer.source(&found.span), reasons, decoded, ..found }
 }
 
 #[cfg(test)]

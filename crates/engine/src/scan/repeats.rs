@@ -158,7 +158,7 @@ mod tests {
             score: domesday_model::Score(50),
             reasons: Default::default(),
             decoded: None,
-            allowed: false,
+            suppressed: None,
         };
         let mut matches = vec![found(2), found(11), found(14)];
         copy(&mut matches, &(20..37), 10);

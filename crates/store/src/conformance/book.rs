@@ -361,6 +361,7 @@ impl JobBuilder {
                 fingerprint_key: KEY.into(),
                 engine_version: self.engine_version,
                 incremental: self.incremental,
+                configuration: None,
             },
         }
     }
@@ -425,6 +426,7 @@ pub(super) fn finding(object: &str, rule: &str) -> FindingDraft {
         position: Position { line: 2, column: 3 },
         decoding: Arc::from(["gzip".into(), "utf-16le".into()]),
         row: None,
+        suppressed: None,
     }
 }
 

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use domesday_model::{
-    Command, JobStatus, MasterJobId, ObjectStatus, Reason, RecordKind, RuleSetHash, ScanOptions, TaskType,
-    UnitRecord, VersionMarks,
+    Command, FindingDraft, JobStatus, MasterJobId, ObjectStatus, Reason, RecordKind, RuleSetHash,
+    ScanOptions, Suppressed, SuppressedBy, TaskType, UnitRecord, VersionMarks,
 };
 
 use super::book::*;
@@ -20,6 +20,7 @@ cases![
     only_what_came_to_an_end_is_a_base,
     every_packet_of_a_session_has_its_base,
     a_chain_of_jobs_carries_on,
+    what_is_suppressed_is_kept_apart_and_carried_on,
     a_pruned_base_is_gone_as_a_whole,
     a_base_that_is_tried_again_is_gone_until_it_ends,
     the_base_of_the_next_job_is_not_pruned,
@@ -178,6 +179,47 @@ async fn incremental_survey(book: &Book, now: &[UnitRecord]) -> Running {
     }
     assert_eq!(running.complete_job().await, Some(JobStatus::Completed));
     running
+}
+
+async fn what_is_suppressed_is_kept_apart_and_carried_on(book: Book) {
+    let hidden = |object: &str, by: SuppressedBy, count| FindingDraft {
+        suppressed: Some(Suppressed { by, count }),
+        ..finding(object, "hidden")
+    };
+    let allow = || SuppressedBy::Allow("rules.toml:3 (why: so)".into());
+    // In `f` something else is reported, in `g` nothing: neither may be forgotten.
+    let drafts = vec![
+        finding("f", "r"),
+        hidden("f", SuppressedBy::Mark, 1),
+        hidden("g", allow(), 41),
+        hidden("h", SuppressedBy::Mark, 2),
+    ];
+    let now = vec![file("f"), file("g"), file("h")];
+    let first = book.running(job("a")).await;
+    first.list(vec![listed("", now.clone())]).await;
+    first.fan_out().await;
+    let packet = first.claim_by(first.worker, TaskType::Classification).await.unwrap();
+    // Some through the staging table, some directly.
+    book.store().stage_results(&packet.claim, 0, findings(drafts[..3].to_vec())).await.unwrap();
+    book.complete(&packet.claim, 3, findings(drafts[3..].to_vec())).await.unwrap();
+    assert_eq!(first.complete_job().await, Some(JobStatus::Completed));
+    let all = OccurrenceFilter { with_suppressed: true, ..OccurrenceFilter::default() };
+    let mut master = first.master;
+    for _ in 0..3 {
+        let reported = book.occurrences(master, OccurrenceFilter::default()).await;
+        assert_eq!(reported.iter().map(|found| found.rule.as_str()).collect::<Vec<_>>(), ["r"]);
+        let kept = book.occurrences(master, all.clone()).await;
+        let kept: Vec<_> = kept.into_iter().map(|found| found.suppressed).collect();
+        let expected = [drafts[1].clone(), drafts[0].clone(), drafts[2].clone(), drafts[3].clone()];
+        assert_eq!(kept, expected.map(|draft| draft.suppressed));
+        let summary = book.store().summary(master).await.unwrap();
+        assert_eq!(summary.suppressed, [(allow(), 41), (SuppressedBy::Mark, 3)]);
+        book.advance(DAY);
+        let next = incremental_survey(&book, &now).await;
+        let summary = book.store().summary(next.master).await.unwrap();
+        assert_eq!((summary.objects_unchanged, summary.objects_listed), (0, 3), "each is carried");
+        master = next.master;
+    }
 }
 
 async fn a_chain_of_jobs_carries_on(book: Book) {

@@ -33,7 +33,8 @@ cases![
     a_sweep_takes_only_what_is_lost,
 ];
 
-const ALL: OccurrenceFilter = OccurrenceFilter { min_score: None, rule: None, category: None };
+const ALL: OccurrenceFilter =
+    OccurrenceFilter { min_score: None, rule: None, category: None, with_suppressed: false };
 
 async fn results_are_visible_when_their_task_is_complete(book: Book) {
     let running = book.running(job("a")).await;
@@ -97,6 +98,7 @@ async fn an_occurrence_comes_back_as_it_went_in(book: Book) {
     assert_eq!(occurrences.len(), 2);
     for occurrence in occurrences {
         assert_eq!(occurrence.datasource, packet.datasource.id);
+        assert_eq!(occurrence.suppressed, None);
         assert_eq!(occurrence.location, *draft.location);
         assert_eq!(
             (occurrence.rule.as_str(), occurrence.category, occurrence.score),
@@ -437,6 +439,7 @@ async fn the_summary_adds_up(book: Book) {
             bytes_done: 99,
             skipped: vec![(Reason::TooLarge, 2), (Reason::Symlink, 1)],
             unsupported: vec![("docx".to_owned(), 1), ("pdf".to_owned(), 2)],
+            suppressed: Vec::new(),
             partial: vec![(Reason::FindingLimit, 1)],
             failed: vec![(Reason::PermissionDenied, 2)],
             overflow: 12,

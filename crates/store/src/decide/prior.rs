@@ -171,6 +171,7 @@ mod tests {
             fingerprint_key: "k".into(),
             engine_version: 1,
             incremental: true,
+            configuration: None,
         };
         let key = scan_key(&job, &source).unwrap();
         let mut others = vec![

@@ -28,6 +28,7 @@ pub(super) async fn stream(
         i16::from(filter.min_score.unwrap_or(Score(0)).0),
         filter.rule.clone(),
         filter.category.map(|category| category.as_str()),
+        filter.with_suppressed,
     ];
     let mut loan = pool.get_apart().await?;
     ask(&loan, Call { sql: DECLARE, params }).await?;

@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use domesday_model::{
-    BatchId, CheckpointId, EnumerationSessionId, MasterJobId, RuleSetHash, ScanTargetId, SessionStatus,
-    TargetType, TaskId,
+    BatchId, CheckpointId, ConfigurationUsed, EnumerationSessionId, MasterJobId, RuleSetHash, ScanTargetId,
+    SessionStatus, TargetType, TaskId,
 };
 use tokio_postgres::Row;
 
@@ -78,6 +78,12 @@ impl ReportStore for PostgresStore {
     async fn job_fingerprint_key(&self, master: MasterJobId) -> Result<Option<String>> {
         let rows = self.read(CONFIGURATION, params![master.0.to_vec()]).await?;
         rows.first().map(|row| row.parsed(0, values::fingerprint_key_of)).transpose()
+    }
+
+    async fn job_configuration_used(&self, master: MasterJobId) -> Result<Option<ConfigurationUsed>> {
+        let rows = self.read(CONFIGURATION, params![master.0.to_vec()]).await?;
+        let used = rows.first().map(|row| row.parsed(0, values::configuration_used_of)).transpose()?;
+        Ok(used.flatten())
     }
 
     async fn tasks(&self, filter: TaskFilter, max: u32) -> Result<Vec<TaskInfo>> {
@@ -241,15 +247,17 @@ async fn summary(tx: &mut Tx<'_>, master: MasterJobId) -> Result<JobSummary> {
     const SKIPS: &str = statement(queries::RESULTS, "summary_skips");
     const FAILED_UNITS: &str = statement(queries::RESULTS, "summary_failed_units");
     const OBJECTS: &str = statement(queries::RESULTS, "summary_object_scans");
-    let calls = [UNITS, TASKS, SKIPS, FAILED_UNITS, OBJECTS];
+    const SUPPRESSED: &str = statement(queries::RESULTS, "summary_suppressed");
+    let calls = [UNITS, TASKS, SKIPS, FAILED_UNITS, OBJECTS, SUPPRESSED];
     let calls = calls.map(|sql| Call { sql, params: params![master.0.to_vec()] });
-    let [units, tasks, skips, failed, objects] = tx.query_last(calls).await?;
+    let [units, tasks, skips, failed, objects, suppressed] = tx.query_last(calls).await?;
     let mut summary = JobSummary::default();
     units.iter().try_for_each(|row| summary.add_units(row))?;
     tasks.iter().try_for_each(|row| summary.add_tasks(row))?;
     skips.iter().try_for_each(|row| summary.add_skips(row))?;
     failed.iter().try_for_each(|row| summary.add_failed_units(row))?;
     objects.iter().try_for_each(|row| summary.add_objects(row))?;
+    suppressed.iter().try_for_each(|row| summary.add_suppressed(row))?;
     Ok(summary)
 }
 

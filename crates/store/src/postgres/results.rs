@@ -90,6 +90,8 @@ fn finding_columns(findings: &[Numbered]) -> Vec<Param> {
         column(findings, |(_, _, finding)| text(&finding.decoding)),
         column(findings, |(_, _, finding)| finding.version.clone()),
         column(findings, |(_, _, finding)| finding.row.as_deref().map(text)),
+        column(findings, |(_, _, finding)| finding.suppressed.as_ref().map(|(by, _)| text(by))),
+        column(findings, |(_, _, finding)| finding.suppressed.as_ref().map(|(_, count)| count.cast_signed())),
     ]
 }
 

@@ -30,6 +30,15 @@ WHERE j.master_job_id = ?1
 GROUP BY 1, 2, 5
 ORDER BY 1, 2, 5;
 
+-- How many findings each control keeps out of reports.
+-- name: summary_suppressed
+SELECT o.suppressed_by, CAST(sum(o.suppressed) AS bigint)
+FROM jobs j
+JOIN finding_occurrences o ON o.job_id = j.id AND o.suppressed_by IS NOT NULL
+WHERE j.master_job_id = ?1
+GROUP BY o.suppressed_by
+ORDER BY o.suppressed_by;
+
 -- Every child job has the same.
 -- name: job_configuration
 SELECT configuration FROM jobs WHERE master_job_id = ?1 ORDER BY id LIMIT 1;

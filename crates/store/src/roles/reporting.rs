@@ -3,7 +3,8 @@
 
 use async_trait::async_trait;
 use domesday_model::{
-    BatchId, CheckpointId, EnumerationSessionId, MasterJobId, RuleSetHash, ScanTargetId, TargetType, TaskId,
+    BatchId, CheckpointId, ConfigurationUsed, EnumerationSessionId, MasterJobId, RuleSetHash, ScanTargetId,
+    TargetType, TaskId,
 };
 
 use super::{Result, SharedStore};
@@ -30,6 +31,8 @@ pub trait ReportStore: SharedStore {
     async fn job_rule_set(&self, master: MasterJobId) -> Result<Option<RuleSetHash>>;
     /// The id of the key that a master job's fingerprints are made with.
     async fn job_fingerprint_key(&self, master: MasterJobId) -> Result<Option<String>>;
+    /// What a master job's settings were read from.
+    async fn job_configuration_used(&self, master: MasterJobId) -> Result<Option<ConfigurationUsed>>;
     /// Tasks in the order of their ids, at most `max`.
     async fn tasks(&self, filter: TaskFilter, max: u32) -> Result<Vec<TaskInfo>>;
     async fn task(&self, id: TaskId) -> Result<Option<TaskInfo>>;

@@ -2,7 +2,7 @@
 
 use domesday_model::{
     Category, DatasourceId, FindingDraft, FindingId, Fingerprint, JobId, MasterJobId, ObjectKey, Origin,
-    Position, Score, Span, TableObservation,
+    Position, Score, Span, Suppressed, TableObservation,
 };
 
 use super::{Columns, FromRow, Result};
@@ -29,12 +29,20 @@ impl FromRow for Occurrence {
             decoding: decoding_steps(&row.value::<String>(14)?),
             row: row.value::<Option<String>>(15)?.map(Into::into),
             origin: origin(row, 16)?,
+            suppressed: suppressed(row, 21)?,
         })
     }
 }
 
 fn category(text: &str) -> Result<Category> {
     text.parse().map_err(|_| damaged("category"))
+}
+
+/// Columns from this one on: suppressed_by, suppressed.
+fn suppressed(row: &impl Columns, first: usize) -> Result<Option<Suppressed>> {
+    let Some(by) = row.value::<Option<String>>(first)? else { return Ok(None) };
+    let by = by.parse().map_err(|_| damaged("control"))?;
+    Ok(Some(Suppressed { by, count: row.unsigned(first + 1)? }))
 }
 
 /// Columns from this one on: path, commit_id, author, time_ms, is_abandoned.
@@ -64,6 +72,7 @@ impl FromRow for PriorFinding {
             position: Position { line: row.unsigned(12)?, column: row.unsigned(13)? },
             decoding: decoding(decoding_steps(&row.value::<String>(14)?)),
             row: row.value::<Option<String>>(16)?.map(Into::into),
+            suppressed: suppressed(row, 17)?,
         };
         Ok(PriorFinding { task: row.value(0)?, id: FindingId(row.wide(1)?), draft, version: row.value(15)? })
     }

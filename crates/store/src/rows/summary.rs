@@ -56,6 +56,13 @@ impl JobSummary {
         add(list, values::reason(&reason)?, row.unsigned(2)?);
         Ok(())
     }
+
+    /// What a control keeps out of reports. Columns: control, count.
+    pub(crate) fn add_suppressed(&mut self, row: &impl Columns) -> Result<()> {
+        let by = row.parsed(0, |text| text.parse().map_err(|_| values::damaged("control")))?;
+        self.suppressed.push((by, row.unsigned(1)?));
+        Ok(())
+    }
 }
 
 fn add(list: &mut Vec<(Reason, u64)>, reason: Reason, count: u64) {

@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use domesday_model::{
-    BatchId, CheckpointId, EnumerationSessionId, JobId, MasterJobId, RuleSetHash, ScanTargetId, Score,
-    SessionStatus, TargetType, TaskId,
+    BatchId, CheckpointId, ConfigurationUsed, EnumerationSessionId, JobId, MasterJobId, RuleSetHash,
+    ScanTargetId, Score, SessionStatus, TargetType, TaskId,
 };
 use rusqlite::{Connection, Row, params};
 
@@ -83,6 +83,11 @@ impl ReportStore for SqliteStore {
     async fn job_fingerprint_key(&self, master: MasterJobId) -> Result<Option<String>> {
         self.read(move |c| c.row(CONFIGURATION, [master.0], |row| row.parsed(0, values::fingerprint_key_of)))
             .await
+    }
+
+    async fn job_configuration_used(&self, master: MasterJobId) -> Result<Option<ConfigurationUsed>> {
+        let used = |row: &Row<'_>| row.parsed(0, values::configuration_used_of);
+        Ok(self.read(move |c| c.row(CONFIGURATION, [master.0], used)).await?.flatten())
     }
 
     async fn tasks(&self, filter: TaskFilter, max: u32) -> Result<Vec<TaskInfo>> {
@@ -252,6 +257,7 @@ fn summary(c: &Connection, master: MasterJobId) -> Result<JobSummary> {
     const SKIPS: &str = statement(queries::RESULTS, "summary_skips");
     const FAILED_UNITS: &str = statement(queries::RESULTS, "summary_failed_units");
     const OBJECTS: &str = statement(queries::RESULTS, "summary_object_scans");
+    const SUPPRESSED: &str = statement(queries::RESULTS, "summary_suppressed");
     let mut summary = JobSummary::default();
     let mut each = |sql, add: fn(&mut JobSummary, &Row<'_>) -> Result<()>| {
         c.rows(sql, [master.0], |row| add(&mut summary, row)).map(drop)
@@ -261,6 +267,7 @@ fn summary(c: &Connection, master: MasterJobId) -> Result<JobSummary> {
     each(SKIPS, |summary, row| summary.add_skips(row))?;
     each(FAILED_UNITS, |summary, row| summary.add_failed_units(row))?;
     each(OBJECTS, |summary, row| summary.add_objects(row))?;
+    each(SUPPRESSED, |summary, row| summary.add_suppressed(row))?;
     Ok(summary)
 }
 
@@ -301,6 +308,7 @@ fn occurrences(
         filter.min_score.unwrap_or(Score(0)).0,
         filter.rule,
         filter.category.map(|category| category.as_str()),
+        filter.with_suppressed,
     ])?;
     while let Some(row) = rows.next()? {
         if !emit(Occurrence::from_row(row)?) {

@@ -61,6 +61,8 @@ fn insert_finding(
         staged.decoding,
         staged.version,
         staged.row,
+        staged.suppressed.as_ref().map(|(by, _)| by),
+        staged.suppressed.as_ref().map(|(_, count)| count.cast_signed()),
     ];
     c.change(OCCURRENCE, parameters).map(drop)
 }

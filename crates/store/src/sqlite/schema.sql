@@ -198,7 +198,7 @@ CREATE TABLE finding_occurrences (
     column     INTEGER NOT NULL,
     decoding   TEXT    NOT NULL,
     -- Version marks of the outermost object as it was listed; NULL where the kind of source has none.
-    content_version TEXT, row_key TEXT,
+    content_version TEXT, row_key TEXT, suppressed_by TEXT, suppressed INTEGER,
     PRIMARY KEY (job_id, task_id, sequence)
 ) STRICT, WITHOUT ROWID;
 
@@ -366,3 +366,6 @@ CREATE TABLE table_observations (
 
 CREATE INDEX table_observations_by_table
     ON table_observations (job_id, datasource_id, object_key, nested_path, part_key);
+
+CREATE INDEX finding_occurrences_suppressed
+    ON finding_occurrences (job_id, suppressed_by, suppressed) WHERE suppressed_by IS NOT NULL;

@@ -14,9 +14,9 @@ use std::time::Duration;
 use domesday_model::{
     ByTaskType, Category, ClaimId, Command, DatasourceId, EnumerationSessionId, FindingDraft, FindingId,
     Fingerprint, JobConfiguration, JobId, JobStatus, Location, MasterJobId, ObjectKey, ObjectReport,
-    ObjectStatus, Origin, Position, ProcessId, Reason, RuleSetHash, ScanOptions, Score, Span,
-    TableObservation, TargetDraft, TaskId, TaskPayload, TaskType, UnitId, UnitRecord, UnitStatus,
-    VersionMarks,
+    ObjectStatus, Origin, Position, ProcessId, Reason, RuleSetHash, ScanOptions, Score, Span, Suppressed,
+    SuppressedBy, TableObservation, TargetDraft, TaskId, TaskPayload, TaskType, UnitId, UnitRecord,
+    UnitStatus, VersionMarks,
 };
 
 use crate::error::StoreError;
@@ -335,6 +335,8 @@ pub struct JobSummary {
     pub failed: Vec<(Reason, u64)>,
     /// Occurrences beyond the cap.
     pub overflow: u64,
+    /// Occurrences that would be reported without it, by control.
+    pub suppressed: Vec<(SuppressedBy, u64)>,
     pub tasks_failed: u64,
     pub tasks_open: u64,
 }
@@ -358,6 +360,8 @@ pub struct Occurrence {
     pub row: Option<Box<str>>,
     /// Where the object came from, if that was looked up.
     pub origin: Option<Origin>,
+    /// Present exactly if a control keeps it out of reports.
+    pub suppressed: Option<Suppressed>,
 }
 
 /// Which occurrences to read.
@@ -366,6 +370,8 @@ pub struct OccurrenceFilter {
     pub min_score: Option<Score>,
     pub rule: Option<String>,
     pub category: Option<Category>,
+    /// Also those that a control keeps out of reports.
+    pub with_suppressed: bool,
 }
 
 /// Occurrences as they are read, a bounded number ahead of the reader.

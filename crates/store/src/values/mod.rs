@@ -6,8 +6,9 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use domesday_model::{
-    BatchStatus, Command, JobConfiguration, JobStatus, Location, NestedStep, ObjectKey, ObjectStatus, Reason,
-    RecordKind, RuleSetHash, SessionStatus, TargetType, TaskPayload, TaskStatus, TaskType, UnitStatus,
+    BatchStatus, Command, ConfigurationUsed, JobConfiguration, JobStatus, Location, NestedStep, ObjectKey,
+    ObjectStatus, Reason, RecordKind, RuleSetHash, SessionStatus, TargetType, TaskPayload, TaskStatus,
+    TaskType, UnitStatus,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -87,6 +88,11 @@ pub(crate) fn configuration(text: &str) -> Result<JobConfiguration> {
 /// The rule set that a job's configuration pins.
 pub(crate) fn rule_set_of(configuration_text: &str) -> Result<RuleSetHash> {
     configuration(configuration_text)?.rule_set.parse().map_err(|_| damaged("rule set"))
+}
+
+/// What a job's settings were read from.
+pub(crate) fn configuration_used_of(configuration_text: &str) -> Result<Option<ConfigurationUsed>> {
+    Ok(configuration(configuration_text)?.configuration)
 }
 
 /// The id of the fingerprint key that a job's configuration pins.

@@ -2,8 +2,8 @@
 //! becomes columns. No raw value is among them.
 
 use domesday_model::{
-    Category, DatasourceId, FindingDraft, FindingId, ObjectKey, ObjectReport, Score, TableObservation,
-    TableShape, VersionMarks,
+    Category, DatasourceId, FindingDraft, FindingId, ObjectKey, ObjectReport, Score, Suppressed,
+    TableObservation, TableShape, VersionMarks,
 };
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +35,9 @@ pub(crate) struct StagedFinding {
     pub version: Option<String>,
     #[serde(default)]
     pub row: Option<String>,
+    /// By what, and how many occurrences it stands for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suppressed: Option<(String, u64)>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -83,6 +86,7 @@ impl StagedFinding {
             decoding: draft.decoding.join(DECODING_SEPARATOR),
             version: version.map(marks_text),
             row: draft.row.as_deref().map(str::to_owned),
+            suppressed: draft.suppressed.as_ref().map(|Suppressed { by, count }| (by.to_string(), *count)),
         }
     }
 

@@ -12,7 +12,7 @@ pub use watch::Pace;
 use std::io::Write;
 
 use anyhow::Result;
-use domesday_model::{Command, ObjectStatus, Reason};
+use domesday_model::{Command, ConfigurationUsed, Level, ObjectStatus, Reason};
 use domesday_store::{ChildJobState, JobSummary, MasterJob};
 use serde::Serialize;
 
@@ -21,7 +21,7 @@ use super::{list_format, runtime, stdout_style};
 use crate::Exit;
 use crate::args::{JobArgs, JobCommand, JobsArgs, StateArgs};
 use crate::book;
-use crate::output::{self, ChildJson, ListFormat};
+use crate::output::{self, ChildJson, ControlJson, ListFormat, Suppressions};
 
 pub fn run(args: &JobArgs) -> Result<Exit> {
     match &args.command {
@@ -53,6 +53,10 @@ struct ShownJson<'a> {
     failure_reason: Option<&'a str>,
     created_at: String,
     finished_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    configuration: Option<&'a ConfigurationUsed>,
+    /// What controls keep out of the job's reports.
+    suppressed: Vec<ControlJson<'a>>,
     jobs: Vec<ChildJson<'a>>,
     problems: &'a [ProblemsJson<'a>],
 }
@@ -72,8 +76,24 @@ async fn show(id: Option<&str>, json: bool, state: &StateArgs) -> Result<Exit> {
     let job = find_job(store.as_ref(), id).await?;
     let children = store.child_jobs(job.id).await?;
     let summary = store.summary(job.id).await?;
-    write_shown(&job, &children, &problems(&summary), list_format(json))?;
+    let shown = Shown {
+        job: &job,
+        children: &children,
+        problems: problems(&summary),
+        configuration: store.job_configuration_used(job.id).await?,
+        suppressed: Suppressions::of(&summary, 0, Level::Low),
+    };
+    shown.write(list_format(json))?;
     Ok(Exit::Clean)
+}
+
+/// What is shown of a job.
+struct Shown<'a> {
+    job: &'a MasterJob,
+    children: &'a [ChildJobState],
+    problems: Vec<ProblemsJson<'a>>,
+    configuration: Option<ConfigurationUsed>,
+    suppressed: Suppressions,
 }
 
 fn problems(summary: &JobSummary) -> Vec<ProblemsJson<'_>> {
@@ -95,42 +115,44 @@ fn problems(summary: &JobSummary) -> Vec<ProblemsJson<'_>> {
     reasons.chain(unsupported).collect()
 }
 
-fn write_shown(
-    job: &MasterJob,
-    children: &[ChildJobState],
-    problems: &[ProblemsJson<'_>],
-    format: ListFormat,
-) -> Result<()> {
-    let mut out = std::io::stdout().lock();
-    let (created_at, finished_at) =
-        (output::timestamp(job.created_at_ms), job.finished_at_ms.map(output::timestamp));
-    let counts = problems.iter().map(|problem| {
-        let why = problem.format.unwrap_or(problem.reason);
-        format!("{} {} ({why})", output::count(problem.count), problem.status)
-    });
-    let fields = vec![
-        ("job", job.id.to_string()),
-        ("what", job.description.clone()),
-        ("status", job.status.to_string()),
-        ("why", job.failure_reason.clone().unwrap_or_default()),
-        ("created", created_at.clone()),
-        ("finished", finished_at.clone().unwrap_or_default()),
-        ("problems", counts.collect::<Vec<_>>().join("\n")),
-    ];
-    let json = ShownJson {
-        id: job.id.to_string(),
-        status: job.status.as_str(),
-        description: &job.description,
-        failure_reason: job.failure_reason.as_deref(),
-        created_at,
-        finished_at,
-        jobs: children.iter().map(ChildJson::new).collect(),
-        problems,
-    };
-    output::write_detail(&mut out, &json, fields, format, stdout_style())?;
-    if format == ListFormat::Table {
-        writeln!(out)?;
-        output::write_children(&mut out, children, stdout_style())?;
+impl Shown<'_> {
+    fn write(&self, format: ListFormat) -> Result<()> {
+        let Shown { job, children, problems, configuration, suppressed } = self;
+        let mut out = std::io::stdout().lock();
+        let (created_at, finished_at) =
+            (output::timestamp(job.created_at_ms), job.finished_at_ms.map(output::timestamp));
+        let counts = problems.iter().map(|problem| {
+            let why = problem.format.unwrap_or(problem.reason);
+            format!("{} {} ({why})", output::count(problem.count), problem.status)
+        });
+        let fields = vec![
+            ("job", job.id.to_string()),
+            ("what", job.description.clone()),
+            ("status", job.status.to_string()),
+            ("why", job.failure_reason.clone().unwrap_or_default()),
+            ("created", created_at.clone()),
+            ("finished", finished_at.clone().unwrap_or_default()),
+            ("config", configuration.as_ref().map(output::shown_configuration).unwrap_or_default()),
+            ("suppressed", suppressed.lines().join("\n")),
+            ("problems", counts.collect::<Vec<_>>().join("\n")),
+        ];
+        let json = ShownJson {
+            id: job.id.to_string(),
+            status: job.status.as_str(),
+            description: &job.description,
+            failure_reason: job.failure_reason.as_deref(),
+            created_at,
+            finished_at,
+            configuration: configuration.as_ref(),
+            suppressed: suppressed.json(),
+            jobs: children.iter().map(ChildJson::new).collect(),
+            problems,
+        };
+        output::write_detail(&mut out, &json, fields, format, stdout_style())?;
+        if format == ListFormat::Table {
+            writeln!(out)?;
+            output::write_children(&mut out, children, stdout_style())?;
+        }
+        Ok(())
     }
-    Ok(())
 }

@@ -135,6 +135,7 @@ mod tests {
             fingerprint_key: "k1".into(),
             engine_version: 0,
             incremental: false,
+            configuration: None,
         };
         let process = |group: &str, key: &str, labels: &[&str], lease_ms| ProcessState {
             id: ProcessId([0; 16]),

@@ -101,7 +101,7 @@ pub(super) async fn classify(
         };
         match message {
             Some(Message::Results(results)) => {
-                Progress::add(&worker.progress.findings, results.findings.len() as u64);
+                Progress::add(&worker.progress.findings, reported(&results.findings));
                 staging.add(results);
             }
             Some(Message::Done(totals)) => break totals,
@@ -147,6 +147,11 @@ async fn carry_over(
         }
     }
     Ok((objects, results))
+}
+
+/// How many of them no control suppresses.
+fn reported(findings: &[FindingDraft]) -> u64 {
+    findings.iter().filter(|found| found.suppressed.is_none()).count() as u64
 }
 
 /// Lets the scan core finish with a packet whose results nobody wants any more.
@@ -250,7 +255,7 @@ impl Staging<'_> {
             let of_each = findings.chunk_by(|one, next| one.location.key == next.location.key);
             untraced.extend(of_each.map(|of_one| of_one[0].location.key.clone()));
         }
-        self.findings += findings.len() as u64;
+        self.findings += reported(&findings);
         self.batch.findings.extend(findings);
     }
 

@@ -304,8 +304,9 @@ impl Import<'_> {
         }
         let lost = paths.texts().len() < raw.paths.len() || regexes.texts().len() < raw.regexes.len();
         let rules = Selectors::new(names);
-        let allow =
-            Allow { rules, regexes, target: raw.target, stopwords, paths, all: raw.all, ..Allow::default() };
+        let place = self.notes.get(&number).map(|notes| notes.place(raw.at)).unwrap_or_default();
+        let (name, target, all) = (place.into(), raw.target, raw.all);
+        let allow = Allow { name, rules, regexes, target, stopwords, paths, all, ..Allow::default() };
         // One that asks for all of its criteria would allow more without one of them.
         let whole = !(lost && raw.all);
         if whole && !allow.is_empty() {

@@ -52,7 +52,7 @@ ORDER BY o.task_id, o.sequence;
 -- name: prior_findings
 SELECT o.task_id, f.id, f.object_key, f.nested_path, f.rule_id, f.category, o.score, o.reasons, f.fingerprint,
        f.preview, o.span_start, o.span_end, o.line, o.column_number, o.decoding, o.content_version,
-       o.row_key
+       o.row_key, o.suppressed_by, o.suppressed
 FROM finding_occurrences o
 JOIN findings f ON f.id = ANY (ARRAY[o.finding_id])
 WHERE o.job_id = $1 AND o.task_id = ANY ($2) AND f.object_key = ANY ($3)

@@ -3,11 +3,11 @@
 -- name: stage_findings
 INSERT INTO staged_findings
     (task_id, claim_id, sequence, finding_id, object_key, nested_path, rule_id, fingerprint, category, score, preview,
-     reasons, span_start, span_end, line, column_number, decoding, content_version, row_key)
+     reasons, span_start, span_end, line, column_number, decoding, content_version, row_key, suppressed_by, suppressed)
 SELECT $1, $2, f.*
 FROM unnest($3::bigint[], $4::bytea[], $5::bytea[], $6::bytea[], $7::text[], $8::bytea[], $9::text[], $10::smallint[],
             $11::text[], $12::text[], $13::bigint[], $14::bigint[], $15::bigint[], $16::bigint[], $17::text[],
-            $18::text[], $19::text[]) f
+            $18::text[], $19::text[], $20::text[], $21::bigint[]) f
 ON CONFLICT (task_id, claim_id, sequence) DO NOTHING;
 
 -- name: stage_objects
@@ -38,14 +38,14 @@ staged AS (
     DELETE FROM staged_findings s USING done d WHERE s.task_id = d.task_id AND s.claim_id = d.claim_id
     RETURNING d.job_id, d.datasource_id, s.task_id, s.sequence, s.finding_id, s.object_key, s.nested_path, s.rule_id,
               s.fingerprint, s.category, s.score, s.preview, s.reasons, s.span_start, s.span_end, s.line,
-              s.column_number, s.decoding, s.content_version, s.row_key),
+              s.column_number, s.decoding, s.content_version, s.row_key, s.suppressed_by, s.suppressed),
 found AS MATERIALIZED (
     SELECT * FROM staged
     UNION ALL
     SELECT d.job_id, d.datasource_id, f.*
     FROM unnest($5::bigint[], $6::bigint[], $7::bytea[], $8::bytea[], $9::bytea[], $10::text[], $11::bytea[],
                 $12::text[], $13::smallint[], $14::text[], $15::text[], $16::bigint[], $17::bigint[], $18::bigint[],
-                $19::bigint[], $20::text[], $21::text[], $22::text[]) AS f (task_id)
+                $19::bigint[], $20::text[], $21::text[], $22::text[], $23::text[], $24::bigint[]) AS f (task_id)
     JOIN done d ON d.task_id = f.task_id),
 known AS (
     INSERT INTO findings
@@ -68,9 +68,9 @@ objects AS (
     ORDER BY f.task_id, min(f.sequence))
 INSERT INTO finding_occurrences
     (job_id, task_id, sequence, finding_id, score, reasons, span_start, span_end, line, column_number, decoding,
-     content_version, row_key)
+     content_version, row_key, suppressed_by, suppressed)
 SELECT job_id, task_id, sequence, finding_id, score, reasons, span_start, span_end, line, column_number, decoding,
-       content_version, row_key
+       content_version, row_key, suppressed_by, suppressed
 FROM found
 ORDER BY task_id, sequence;
 
@@ -212,7 +212,7 @@ ORDER BY u.reason COLLATE "C";
 DECLARE occurrences NO SCROLL CURSOR WITH HOLD FOR
 SELECT f.id, f.datasource_id, f.object_key, f.nested_path, f.rule_id, f.category, o.score, o.reasons,
        f.fingerprint, f.preview, o.span_start, o.span_end, o.line, o.column_number, o.decoding, o.row_key,
-       g.path, g.commit_id, g.author, g.time_ms, g.is_abandoned
+       g.path, g.commit_id, g.author, g.time_ms, g.is_abandoned, o.suppressed_by, o.suppressed
 FROM jobs j
 JOIN finding_occurrences o ON o.job_id = j.id
 JOIN findings f ON f.id = o.finding_id
@@ -221,6 +221,7 @@ WHERE j.master_job_id = $1
   AND o.score >= $2
   AND ($3::text IS NULL OR f.rule_id = $3)
   AND ($4::text IS NULL OR f.category = $4)
+  AND ($5 OR o.suppressed_by IS NULL)
 ORDER BY f.datasource_id, f.object_key, f.nested_path, o.line, o.span_start, o.span_end, f.rule_id, f.fingerprint,
          o.row_key COLLATE "C" NULLS FIRST;
 

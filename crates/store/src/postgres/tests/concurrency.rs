@@ -242,6 +242,7 @@ async fn the_same_findings_from_many_tasks_are_one_each() {
             position: Position { line: 1, column: 1 },
             decoding: Arc::from([]),
             row: None,
+            suppressed: None,
         };
         let mut findings: Vec<_> = (0..FINDINGS).map(finding).collect();
         findings.rotate_left(usize::from(worker.0[0]) * 7 % usize::from(FINDINGS));

@@ -32,8 +32,8 @@ ON CONFLICT (id) DO UPDATE SET last_seen = excluded.last_seen, score = max(score
 -- name: insert_occurrence
 INSERT INTO finding_occurrences
     (job_id, task_id, sequence, finding_id, score, reasons, span_start, span_end, line, column, decoding,
-     content_version, row_key)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13);
+     content_version, row_key, suppressed_by, suppressed)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15);
 
 -- name: insert_object_scan
 INSERT INTO object_scans (job_id, task_id, sequence, object_key, nested_path, status, reason, detail, overflow)
@@ -88,7 +88,7 @@ ORDER BY u.reason;
 -- name: occurrences
 SELECT f.id, f.datasource_id, f.object_key, f.nested_path, f.rule_id, f.category, o.score, o.reasons,
        f.fingerprint, f.preview, o.span_start, o.span_end, o.line, o.column, o.decoding, o.row_key,
-       g.path, g.commit_id, g.author, g.time_ms, g.is_abandoned
+       g.path, g.commit_id, g.author, g.time_ms, g.is_abandoned, o.suppressed_by, o.suppressed
 FROM jobs j
 JOIN finding_occurrences o ON o.job_id = j.id
 JOIN findings f ON f.id = o.finding_id
@@ -97,6 +97,7 @@ WHERE j.master_job_id = ?1
   AND o.score >= ?2
   AND (?3 IS NULL OR f.rule_id = ?3)
   AND (?4 IS NULL OR f.category = ?4)
+  AND (?5 OR o.suppressed_by IS NULL)
 ORDER BY f.datasource_id, f.object_key, f.nested_path, o.line, o.span_start, o.span_end, f.rule_id, f.fingerprint,
          o.row_key;
 
