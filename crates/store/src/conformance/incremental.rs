@@ -188,7 +188,7 @@ async fn what_is_suppressed_is_kept_apart_and_carried_on(book: Book) {
     };
     let allow = || SuppressedBy::Allow("rules.toml:3 (why: so)".into());
     // In `f` something else is reported, in `g` nothing: neither may be forgotten.
-    let drafts = vec![
+    let drafts = [
         finding("f", "r"),
         hidden("f", SuppressedBy::Mark, 1),
         hidden("g", allow(), 41),
