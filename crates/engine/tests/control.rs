@@ -78,7 +78,7 @@ fn suppressed(rules: RuleSet, text: &str) -> Vec<String> {
     scanner.scan(&Chunk::whole(text.as_bytes(), b"docs/a.txt"), &mut scratch, &mut out);
     let shown = |found: Match| {
         let rule = &scanner.rules().rules()[found.rule as usize];
-        format!("{} {}", rule.id, found.suppressed.unwrap())
+        format!("{} {}", rule.id, found.suppressed.expect("each says by what"))
     };
     scratch.take_suppressed().into_iter().map(shown).collect()
 }
