@@ -30,7 +30,12 @@ BEGIN
 END $$;
 
 REVOKE CREATE ON SCHEMA public FROM PUBLIC;
-DO $$ BEGIN EXECUTE format('REVOKE CREATE, TEMPORARY ON DATABASE %I FROM PUBLIC', current_database()); END $$;
+-- Nobody puts temporary things of their own in front of the book's; migrations may use some.
+DO $$
+BEGIN
+    EXECUTE format('REVOKE CREATE, TEMPORARY ON DATABASE %I FROM PUBLIC', current_database());
+    EXECUTE format('GRANT TEMPORARY ON DATABASE %I TO domesday_owner', current_database());
+END $$;
 GRANT USAGE ON SCHEMA public TO domesday_owner, domesday_operator, domesday_orchestrator, domesday_worker;
 GRANT CREATE ON SCHEMA public TO domesday_owner;
 

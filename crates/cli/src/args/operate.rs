@@ -63,8 +63,8 @@ pub enum DbCommand {
     #[command(after_help = "Examples:\n  \
         domesday db grant worker_eu --as worker --node-group eu\n  \
         domesday db grant site_b --as orchestrator --node-group eu,us\n\n\
-        The login sees and changes what is of its node groups, and nothing else. Node groups are added to those that\n\
-        it has. How it proves who it is (a password, a certificate) is set in PostgreSQL. Run it as an administrator\n\
+        The login sees and changes what is of its node groups, and nothing else. Node groups are added to those that \
+        it has. How it proves who it is (a password, a certificate) is set in PostgreSQL. Run it as an administrator \
         of the database, after `docs/fleet/roles.sql`.")]
     Grant {
         /// The login; one that is there already is bound as well
@@ -93,7 +93,7 @@ pub enum DbCommand {
     },
     /// Take node groups from a login, and end its connections
     #[command(after_help = "Example:\n  domesday db revoke worker_eu --node-group eu\n\n\
-        The login itself stays, and sees nothing: `DROP ROLE` removes it. Tasks that it held are taken back after\n\
+        The login itself stays, and sees nothing: `DROP ROLE` removes it. Tasks that it held are taken back after \
         one lease time.")]
     Revoke {
         #[arg(value_name = "LOGIN")]

@@ -334,6 +334,48 @@ const ATTEMPTS: &[&str] = &[
     "COPY tasks TO PROGRAM 'cat'",
 ];
 
+/// Of those above, what an orchestrator may do in its own group.
+const OWN_TO_ORCHESTRATORS: &[&str] = &[
+    "SELECT 1 FROM enumeration_batches",
+    "SELECT 1 FROM orchestrators",
+    "UPDATE tasks SET status = 'RUNNING', claim_id = 1, worker_id = '\\x03750000000000000000000000000000'
+     WHERE id = {own_task} RETURNING 1",
+    "UPDATE jobs SET status = 'CANCELLED' RETURNING 1",
+];
+
+/// What an orchestrator has more rights for than a worker.
+const OF_ORCHESTRATORS: &[&str] = &[
+    "SELECT 1 FROM orchestrators WHERE node_group = 'us'",
+    "UPDATE jobs SET status = 'CANCELLED' WHERE id = {job} RETURNING 1",
+    "UPDATE jobs SET master_pending_commands = '[\"CANCEL\"]' WHERE id = {job} RETURNING 1",
+    "UPDATE jobs SET orchestrator_lease_expiry = 0 WHERE node_group = 'us' RETURNING 1",
+    "UPDATE jobs SET node_group = 'us' RETURNING 1",
+    "UPDATE jobs SET configuration = '{}' RETURNING 1",
+    "INSERT INTO jobs (master_job_id, node_group, status, master_pending_commands, configuration, created_at)
+     SELECT master_job_id, 'eu2', 'QUEUED', '[]', '{}', 0 FROM jobs",
+    "INSERT INTO master_jobs (id, request_key, description, created_at) VALUES ('\\x01', '', '', 0)",
+    "INSERT INTO datasources (name, kind, node_group, configuration, created_at) VALUES ('x', 'x', 'us', '{}', 0)",
+    "UPDATE datasources SET configuration = '{}' RETURNING 1",
+    "INSERT INTO tasks (job_id, datasource_id, session_id, type, status, payload, created_at)
+     VALUES ({own_job}, {source}, {own_session}, 'CLASSIFICATION', 'PENDING', '{}', 0)",
+    "INSERT INTO tasks (job_id, datasource_id, session_id, type, status, payload, created_at)
+     VALUES ({own_job}, {own_source}, {session}, 'CLASSIFICATION', 'PENDING', '{}', 0)",
+    "INSERT INTO enumeration_sessions
+         (job_id, datasource_id, source_type, status, configuration, started_at, last_update)
+     VALUES ({own_job}, {source}, '', 'INITIALIZED', '{}', 0, 0)",
+    "UPDATE enumeration_sessions SET status = 'COMPLETED' WHERE id = {session} RETURNING 1",
+    "UPDATE orchestrators SET lease_expiry = 0 WHERE node_group = 'us' RETURNING 1",
+    "INSERT INTO orchestrators (id, node_group, started_at, lease_expiry) VALUES ('\\x09', 'us', 0, 9e15)",
+    "DELETE FROM untraced_objects WHERE session_id = {session} RETURNING 1",
+    "UPDATE events SET position = 1 RETURNING 1",
+    "DELETE FROM events",
+    "INSERT INTO event_consumers VALUES ('log', 9000000000000000)",
+    "SELECT nextval('event_positions')",
+    "SELECT 1 FROM findings",
+    "SELECT 1 FROM schedule_firings",
+    "INSERT INTO schedule_firings VALUES ('nightly', 0, NULL, 0)",
+];
+
 /// Runs one attempt in a transaction that would stay; what it achieved, if anything.
 async fn attempt(sql: &Client, attempt: &str) -> Option<String> {
     let begun = format!("BEGIN; {attempt}");
@@ -402,6 +444,13 @@ async fn a_worker_with_sql_of_its_own_stays_in_its_node_group() {
     for sql in ATTEMPTS.iter().map(|sql| ids.put_into(sql)) {
         if let Some(what) = attempt(&evil, &sql).await {
             achieved.push(format!("{sql}: {what}"));
+        }
+    }
+    let evil_orchestrator = fleet.sql("orchestrator", OWN).await;
+    let of_both = ATTEMPTS.iter().filter(|sql| !OWN_TO_ORCHESTRATORS.contains(sql));
+    for sql in of_both.chain(OF_ORCHESTRATORS).map(|sql| ids.put_into(sql)) {
+        if let Some(what) = attempt(&evil_orchestrator, &sql).await {
+            achieved.push(format!("{sql}: {what} as an orchestrator"));
         }
     }
     assert_eq!(achieved, Vec::<String>::new());
