@@ -200,7 +200,7 @@ ON CONFLICT (unit_id, reason) DO UPDATE SET count = task_unit_skips.count + excl
 SELECT r.name
 FROM tasks t
 CROSS JOIN LATERAL (
-    SELECT unit_at(coalesce(t.origin_id, t.id), $2, p) AS id FROM generate_series($3, $4 - 1) p OFFSET 0) u
+    SELECT unit_at(coalesce(t.origin_id, t.id), $2, p) AS id FROM generate_series($3::bigint, $4::bigint - 1) p OFFSET 0) u
 JOIN task_output_records r ON r.unit_id = ANY (ARRAY[u.id])
 WHERE t.id = $1;
 

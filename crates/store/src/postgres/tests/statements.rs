@@ -204,7 +204,7 @@ async fn check_plans(fill: &str, bound: Option<(&str, &[&str])>) {
     session.batch_execute("SET plan_cache_mode = force_generic_plan").await.unwrap();
     let claims = "'{}', '{}', '{}', '{}', '{}', '{}'";
     let arrays = |count| vec!["'{}'"; count].join(", ");
-    let (publish, units) = (arrays(22), format!("1, {}", arrays(14)));
+    let (publish, units) = (arrays(24), format!("1, {}", arrays(14)));
     for (name, parameters, indexes) in [
         ("fence", "1, 1", &["tasks_pkey"][..]),
         ("complete_classifications", claims, &["tasks_pkey", "jobs_pkey"]),
