@@ -49,7 +49,7 @@ async fn write(args: &StateArgs) -> Result<Arc<dyn Store>> {
     })
 }
 
-async fn connect(url: &str) -> Result<PostgresStore> {
+pub async fn connect(url: &str) -> Result<PostgresStore> {
     Ok(PostgresStore::connect(url, postgres::Options::default().without_migrating()).await?)
 }
 

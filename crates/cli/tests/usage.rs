@@ -286,7 +286,7 @@ fn help_is_as_written_down() {
         job, job start, job list, job show, job watch, job pause, job resume, job cancel,
         task, task list, task show, task retry,
         session, session list, session show, target, target list, target show,
-        db, db migrate, db status, db key";
+        db, db migrate, db status, db key, db grant, db grants, db revoke";
     let named = COMMANDS.split(',').map(|words| words.split_whitespace().collect::<Vec<_>>());
     for command in std::iter::once(Vec::new()).chain(named) {
         let mut args = command.to_vec();

@@ -34,7 +34,7 @@ pub use catalog::CatalogArgs;
 pub use datasource::{DatasourceAdd, DatasourceArgs, DatasourceCommand, DatasourceEdit, DatasourceFields};
 pub use git::GitArgs;
 pub use job::{Appended, JobArgs, JobCommand, JobsArgs, StartArgs};
-pub use operate::{DbArgs, DbCommand, PruneArgs, StatusArgs};
+pub use operate::{DbArgs, DbCommand, LoginRole, PruneArgs, StatusArgs};
 pub use select::SelectArgs;
 pub use session::{SessionArgs, SessionCommand, SessionListArgs};
 pub use store::StateArgs;

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use clap::{Args, Subcommand};
+use clap::builder::NonEmptyStringValueParser;
+use clap::{Args, Subcommand, ValueEnum};
 
 use super::StateArgs;
 use super::values::{parse_duration, reference_help};
@@ -58,6 +59,61 @@ pub enum DbCommand {
         #[command(flatten)]
         state: StateArgs,
     },
+    /// Make a login of the fleet's database for workers or orchestrators of node groups
+    #[command(after_help = "Examples:\n  \
+        domesday db grant worker_eu --as worker --node-group eu\n  \
+        domesday db grant site_b --as orchestrator --node-group eu,us\n\n\
+        The login sees and changes what is of its node groups, and nothing else. Node groups are added to those that \
+        it has. How it proves who it is (a password, a certificate) is set in PostgreSQL. Run it as an administrator \
+        of the database, after `docs/fleet/roles.sql`.")]
+    Grant {
+        /// The login; one that is there already is bound as well
+        #[arg(value_name = "LOGIN")]
+        login: String,
+        /// What it is for
+        #[arg(long = "as", value_name = "ROLE")]
+        role: LoginRole,
+        /// The node groups it works for, separated by commas
+        #[arg(long, value_name = "GROUPS", required = true, value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
+        node_group: Vec<String>,
+        /// JSON instead of text [default when piped]
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        state: StateArgs,
+    },
+    /// Show the logins that are bound to node groups; exit code 3 when one is not held to them
+    #[command(after_help = "Example:\n  domesday db grants --json | jq '.[] | select(.is_held | not)'")]
+    Grants {
+        /// JSON instead of a table [default when piped]
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        state: StateArgs,
+    },
+    /// Take node groups from a login, and end its connections
+    #[command(after_help = "Example:\n  domesday db revoke worker_eu --node-group eu\n\n\
+        The login itself stays, and sees nothing: `DROP ROLE` removes it. Tasks that it held are taken back after \
+        one lease time.")]
+    Revoke {
+        #[arg(value_name = "LOGIN")]
+        login: String,
+        /// Only these, separated by commas [default: all]
+        #[arg(long, value_name = "GROUPS", value_delimiter = ',')]
+        node_group: Option<Vec<String>>,
+        /// JSON instead of text [default when piped]
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        state: StateArgs,
+    },
+}
+
+/// What a login is for.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum LoginRole {
+    Worker,
+    Orchestrator,
 }
 
 #[derive(Args)]

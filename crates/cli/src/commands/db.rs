@@ -1,4 +1,4 @@
-//! `domesday db migrate|status|key`: the book's database itself.
+//! `domesday db migrate|status|key|grant|grants|revoke`: the book's database itself.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use domesday_store::postgres::PostgresStore;
 use domesday_store::sqlite::{self, SqliteStore};
 use serde::Serialize;
 
-use super::{list_format, runtime, stdout_style};
+use super::{list_format, logins, runtime, stdout_style};
 use crate::args::{DbArgs, DbCommand, StateArgs};
 use crate::book::{self, Place};
 use crate::{Exit, fingerprint, output};
@@ -22,6 +22,13 @@ pub fn run(args: &DbArgs) -> Result<Exit> {
             DbCommand::Status { json, state } => status(*json, state).await,
             DbCommand::Key { reference, replace, json, state } => {
                 set_key(reference, *replace, *json, state).await
+            }
+            DbCommand::Grant { login, role, node_group, json, state } => {
+                logins::grant(login, *role, node_group, *json, state).await
+            }
+            DbCommand::Grants { json, state } => logins::list(*json, state).await,
+            DbCommand::Revoke { login, node_group, json, state } => {
+                logins::revoke(login, node_group.as_deref(), *json, state).await
             }
         }
     })

@@ -7,6 +7,7 @@ pub mod db;
 pub mod findings;
 mod fleet;
 pub mod job;
+mod logins;
 pub mod orchestrator;
 pub mod problems;
 pub mod prune;

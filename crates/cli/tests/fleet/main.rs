@@ -8,6 +8,7 @@ mod common;
 
 mod commands;
 mod credentials;
+mod logins;
 mod place;
 mod secrets;
 mod sharing;

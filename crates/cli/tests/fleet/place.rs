@@ -133,6 +133,16 @@ impl Place {
         self.fleet.worker(name, group, &[&["--slots", "1"], LOGGING, more].concat())
     }
 
+    /// The name of the book's database.
+    pub fn database(&self) -> &str {
+        &self.database
+    }
+
+    /// Where the book is, with a password in it.
+    pub fn url(&self) -> String {
+        Server::shared().url(&self.database).replace("postgres@", &format!("postgres:{PASSWORD}@"))
+    }
+
     pub fn sql(&self, sql: &str) -> String {
         Server::shared().psql(&self.database, sql)
     }

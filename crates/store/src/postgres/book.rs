@@ -18,6 +18,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     Migration { name: "targets_and_origins", sql: include_str!("migrations/0007_targets_and_origins.sql") },
     Migration { name: "tables", sql: include_str!("migrations/0008_tables.sql") },
     Migration { name: "suppressed", sql: include_str!("migrations/0009_suppressed.sql") },
+    Migration { name: "node_group_logins", sql: include_str!("migrations/0010_node_group_logins.sql") },
 ];
 
 /// Oldest server whose SQL this is written in.

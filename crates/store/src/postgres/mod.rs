@@ -17,6 +17,7 @@ mod config;
 mod error;
 mod jobs;
 mod leasing;
+mod logins;
 mod occurrences;
 mod orchestrating;
 mod origins;
@@ -49,6 +50,7 @@ use crate::hook::{Fault, Stage};
 use crate::rows::FromRow;
 pub use book::SchemaStatus;
 use error::{is_lost, store_error};
+pub use logins::BoundLogin;
 use pool::{Answer, Call, Param, Pool};
 use wake::Waker;
 

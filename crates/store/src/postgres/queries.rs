@@ -17,3 +17,6 @@ macro_rules! queries_of {
 }
 
 crate::queries::subjects!(queries_of);
+
+/// Logins are PostgreSQL's alone.
+pub(super) const LOGINS: &str = include_str!("queries/logins.sql");

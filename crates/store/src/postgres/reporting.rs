@@ -10,10 +10,11 @@ use tokio_postgres::Row;
 use super::pool::{Call, Param};
 use super::rows::{all_of, get, only, text};
 use super::transaction::{Tx, params, transact};
-use super::{PostgresStore, Result, occurrences, queries, targets, templates};
+use super::{PostgresStore, Result, occurrences, queries, templates};
 use crate::decide::fleet::{SHOWN_AFTER_END, fleet_groups};
 use crate::decide::jobs::fold_master_jobs;
 use crate::decide::sessions::checkpoint_session;
+use crate::decide::targets::clean;
 use crate::queries::statement;
 use crate::roles::ReportStore;
 use crate::rows::{self, Columns};
@@ -149,12 +150,14 @@ impl ReportStore for PostgresStore {
 
     async fn target(&self, id: ScanTargetId) -> Result<Option<ScanTarget>> {
         const GET: &str = statement(queries::TARGETS, "target");
-        self.one(GET, params![id.0.to_vec()]).await
+        let claimed: Vec<ScanTarget> = self.all(GET, params![id.0.to_vec()]).await?;
+        // A worker may have written a row of its own group under any id.
+        Ok(claimed.into_iter().find(|target| target.target_type.id(target.target_id) == id))
     }
 
     async fn targets_by_url(&self, url: &str) -> Result<Vec<ScanTarget>> {
         const GET: &str = statement(queries::TARGETS, "targets_by_url");
-        self.all(GET, params![targets::url_hash(url)]).await
+        self.all(GET, params![clean(url)]).await
     }
 
     async fn targets(

@@ -1,12 +1,12 @@
 //! Scan targets on their way into the book: one persister a type.
 
-use domesday_model::{EnumerationSessionId, JobId, ObjectKey, TargetDraft, TargetType};
+use domesday_model::{EnumerationSessionId, JobId, TargetDraft, TargetType};
 use tokio_postgres::Row;
 
 use super::rows::{column, get};
 use super::transaction::{Tx, params};
 use super::{Result, queries};
-use crate::decide::targets::{Drafts, Known, clean};
+use crate::decide::targets::{Drafts, Known};
 use crate::decide::tasks::FencedTask;
 use crate::queries::statement;
 
@@ -18,23 +18,23 @@ pub(super) async fn persist<'a>(
     drafts: impl IntoIterator<Item = &'a TargetDraft>,
 ) -> Result<()> {
     let drafts = Drafts::of(drafts);
-    let mut known = github_repositories(tx, &drafts).await?;
-    known.extend(web_addresses(tx, &drafts).await?);
+    let mut known = github_repositories(tx, task.job, &drafts).await?;
+    known.extend(web_addresses(tx, task.job, &drafts).await?);
     let of = known.into_iter().map(|known| (task.session, known)).collect::<Vec<_>>();
     put(tx, task.job, &of);
     Ok(())
 }
 
-async fn github_repositories(tx: &mut Tx<'_>, drafts: &Drafts) -> Result<Vec<Known>> {
+async fn github_repositories(tx: &mut Tx<'_>, job: JobId, drafts: &Drafts) -> Result<Vec<Known>> {
     const PUT: &str = statement(queries::TARGETS, "put_github_repos");
     if drafts.repositories.is_empty() {
         return Ok(Vec::new());
     }
     let all: Vec<_> = drafts.repositories.iter().collect();
     let params = params![
+        job.0,
         column(&all, |(_, repository)| repository.name.clone()),
         column(&all, |(url, _)| (*url).clone()),
-        column(&all, |(url, _)| url_hash(url)),
         column(&all, |(_, repository)| repository.is_active),
         column(&all, |(_, repository)| repository.metadata.clone()),
     ];
@@ -42,15 +42,15 @@ async fn github_repositories(tx: &mut Tx<'_>, drafts: &Drafts) -> Result<Vec<Kno
     rows.iter().map(|row| known(row, TargetType::GithubRepository)).collect()
 }
 
-async fn web_addresses(tx: &mut Tx<'_>, drafts: &Drafts) -> Result<Vec<Known>> {
+async fn web_addresses(tx: &mut Tx<'_>, job: JobId, drafts: &Drafts) -> Result<Vec<Known>> {
     const PUT: &str = statement(queries::TARGETS, "put_url_targets");
     if drafts.urls.is_empty() {
         return Ok(Vec::new());
     }
     let all: Vec<_> = drafts.urls.iter().collect();
     let params = params![
+        job.0,
         column(&all, |(url, _)| (*url).clone()),
-        column(&all, |(url, _)| url_hash(url)),
         column(&all, |(_, metadata)| (*metadata).clone()),
     ];
     let rows = tx.query(PUT, params).await?;
@@ -73,6 +73,7 @@ pub(super) fn put(tx: &mut Tx<'_>, job: JobId, known: &[(EnumerationSessionId, K
     tx.run(
         PUT,
         params![
+            job.0,
             ids.clone(),
             column(known, |(_, known)| known.name.clone()),
             column(known, |(_, known)| known.target_type.as_str()),
@@ -87,9 +88,4 @@ pub(super) fn put(tx: &mut Tx<'_>, job: JobId, known: &[(EnumerationSessionId, K
 pub(super) fn note_scan(tx: &mut Tx<'_>, job: JobId, session: i64) {
     const NOTE: &str = statement(queries::TARGETS, "note_scan");
     tx.run(NOTE, params![job.0, session]);
-}
-
-/// What an address is recognised by.
-pub(super) fn url_hash(url: &str) -> Vec<u8> {
-    ObjectKey::hash128(clean(url).as_bytes()).to_vec()
 }

@@ -3,9 +3,6 @@
 -- name: put_rule_set
 INSERT INTO rule_sets (hash, rules, created_at) VALUES (?1, ?2, now_ms()) ON CONFLICT (hash) DO NOTHING;
 
--- name: rule_set
-SELECT rules FROM rule_sets WHERE hash = ?1;
-
 -- name: insert_master_job
 INSERT INTO master_jobs (id, request_key, description, template, created_at)
 VALUES (?1, ?2, ?3, ?4, now_ms())

@@ -6,16 +6,10 @@
 -- but for the first, of which all may have been read: so one more than are asked for is enough.
 -- name: prior_records
 WITH units AS MATERIALIZED (
-    SELECT k.n, u.id, u.page
-    FROM unnest($3::bytea[]) WITH ORDINALITY AS k (key, n)
-    CROSS JOIN LATERAL (
-        SELECT t.id, t.page
-        FROM task_units t
-        WHERE t.job_id = $1 AND t.status = 'COMMITTED' AND t.session_id = $2 AND sha256(t.key) = sha256(k.key)
-          AND t.objects + t.unchanged > 0
-        OFFSET 0) u
-    WHERE NOT (k.n = 1 AND (u.page < $4 OR (u.page = $4 AND u.id < $5)))
-    ORDER BY k.n, u.page, u.id
+    SELECT u.n, u.unit_id AS id, u.unit_page AS page
+    FROM units_of_session($1, $2, $3::bytea[]) u
+    WHERE NOT (u.n = 1 AND (u.unit_page < $4 OR (u.unit_page = $4 AND u.unit_id < $5)))
+    ORDER BY u.n, u.unit_page, u.unit_id
     LIMIT $7::bigint + 1)
 SELECT u.page, u.id, r.sequence, r.kind, r.name, r.size, r.mtime_ns, r.ctime_ns, r.inode, r.tag, u.n
 FROM units u
@@ -32,21 +26,16 @@ LIMIT $7;
 -- Objects of which anything is said, by their places, and whether something of it was not read to its end.
 -- name: prior_outcomes
 SELECT k.n, bool_or(o.status IN ('partial', 'failed'))
-FROM unnest($3::bytea[]) WITH ORDINALITY AS k (key, n)
-CROSS JOIN LATERAL (
-    SELECT s.task_id, s.status
-    FROM object_scans s
-    WHERE s.job_id + 0 = $1 AND sha256(s.object_key) = sha256(k.key)
-    OFFSET 0) o
-JOIN tasks t ON t.id = ANY (ARRAY[o.task_id]) AND t.session_id = $2
+FROM scans_of_objects($1, $3::bytea[]) k
+JOIN object_scans o ON o.job_id = $1 AND o.task_id = ANY (ARRAY[k.scan_task]) AND o.sequence = ANY (ARRAY[k.scan_sequence])
+JOIN tasks t ON t.id = ANY (ARRAY[k.scan_task]) AND t.session_id = $2
 GROUP BY k.n;
 
 -- name: prior_objects
 SELECT o.task_id, o.object_key, o.nested_path, o.status, o.reason, o.detail, o.overflow
-FROM (SELECT DISTINCT k FROM unnest($3::bytea[]) k) k
-CROSS JOIN LATERAL (
-    SELECT * FROM object_scans s WHERE s.job_id + 0 = $1 AND sha256(s.object_key) = sha256(k.k) OFFSET 0) o
-JOIN tasks t ON t.id = ANY (ARRAY[o.task_id]) AND t.session_id = $2
+FROM (SELECT DISTINCT scan_task, scan_sequence FROM scans_of_objects($1, $3::bytea[])) k
+JOIN object_scans o ON o.job_id = $1 AND o.task_id = ANY (ARRAY[k.scan_task]) AND o.sequence = ANY (ARRAY[k.scan_sequence])
+JOIN tasks t ON t.id = ANY (ARRAY[k.scan_task]) AND t.session_id = $2
 ORDER BY o.task_id, o.sequence;
 
 -- name: prior_findings
@@ -54,7 +43,8 @@ SELECT o.task_id, f.id, f.object_key, f.nested_path, f.rule_id, f.category, o.sc
        f.preview, o.span_start, o.span_end, o.line, o.column_number, o.decoding, o.content_version,
        o.row_key, o.suppressed_by, o.suppressed
 FROM finding_occurrences o
-JOIN findings f ON f.id = ANY (ARRAY[o.finding_id])
+JOIN tasks t ON t.id = ANY (ARRAY[o.task_id])
+JOIN findings f ON f.id = ANY (ARRAY[o.finding_id]) AND f.datasource_id = ANY (ARRAY[t.datasource_id])
 WHERE o.job_id = $1 AND o.task_id = ANY ($2) AND f.object_key = ANY ($3)
 ORDER BY o.task_id, o.sequence;
 

@@ -18,7 +18,8 @@ SELECT $1, d.id, s.kind, 'INITIALIZED', s.configuration, now_ms(), now_ms(), s.s
            LIMIT 1) END
 FROM unnest($2::text[], $3::text[], $4::text[], $5::bytea[]) WITH ORDINALITY
     AS s (name, kind, configuration, scan_key, n)
-JOIN datasources d ON d.name = s.name
+-- LEFT: a source that this login may not see is an error, and not left out of the job.
+LEFT JOIN datasources d ON d.name = s.name
 ORDER BY s.n
 ON CONFLICT (job_id, datasource_id) DO NOTHING
 RETURNING id, datasource_id, (SELECT d.name FROM datasources d WHERE d.id = datasource_id), source_type;
@@ -127,13 +128,11 @@ ORDER BY u.key, u.page DESC;
 -- name: last_pages
 SELECT u.id, u.key, u.page, u.status, u.records, u.resume_point
 FROM tasks t
-CROSS JOIN (SELECT DISTINCT k FROM unnest($2::bytea[]) k) k
 CROSS JOIN LATERAL (
-    SELECT *
-    FROM task_units u
-    WHERE u.task_id = coalesce(t.origin_id, t.id) AND sha256(u.key) = sha256(k.k)
-    ORDER BY u.page DESC
-    LIMIT 1) u
+    SELECT last_unit(coalesce(t.origin_id, t.id), k.k) AS id
+    FROM (SELECT DISTINCT k FROM unnest($2::bytea[]) k) k
+    OFFSET 0) l
+JOIN task_units u ON u.id = ANY (ARRAY[l.id])
 WHERE t.id = $1;
 
 -- Takes the unit's place from the task itself, so that it can be sent together with the fence. In the order
@@ -154,9 +153,10 @@ CROSS JOIN unnest($2::bytea[], $3::bigint[], $4::bigint[], $5::text[], $6::text[
 WHERE t.id = $1
   AND (u.first_page = 0
        OR EXISTS (
-           SELECT 1 FROM task_units p
-           WHERE p.task_id = coalesce(t.origin_id, t.id) AND sha256(p.key) = sha256(u.key)
-             AND p.page = u.first_page - 1 AND p.status = 'COMMITTED' AND p.resume_point IS NOT NULL))
+           SELECT 1
+           FROM (SELECT unit_at(coalesce(t.origin_id, t.id), u.key, u.first_page - 1) AS id OFFSET 0) b
+           JOIN task_units p ON p.id = ANY (ARRAY[b.id])
+           WHERE p.status || '' = 'COMMITTED' AND p.resume_point IS NOT NULL))
 ORDER BY u.key, u.n
 ON CONFLICT (task_id, sha256(key), page) DO NOTHING
 RETURNING id, key, page;
@@ -164,10 +164,13 @@ RETURNING id, key, page;
 -- name: staging_units
 SELECT u.id, u.key, u.records
 FROM tasks t
-JOIN task_units u ON u.task_id = coalesce(t.origin_id, t.id)
+CROSS JOIN LATERAL (
+    SELECT unit_at(coalesce(t.origin_id, t.id), k.k, 0) AS id
+    FROM (SELECT DISTINCT k FROM unnest($2::bytea[]) k) k
+    OFFSET 0) s
+JOIN task_units u ON u.id = ANY (ARRAY[s.id])
 WHERE t.id = $1
-  AND sha256(u.key) IN (SELECT sha256(k) FROM unnest($2::bytea[]) k)
-  AND u.status = 'STAGING'
+  AND u.status || '' = 'STAGING'
 ORDER BY u.key
 FOR UPDATE OF u;
 
@@ -178,9 +181,7 @@ FROM task_units u
 WHERE u.task_id = (SELECT coalesce(t.origin_id, t.id) FROM tasks t WHERE t.id = $1)
   AND (u.status = 'STAGING'
        OR (u.status = 'COMMITTED' AND u.resume_point IS NOT NULL
-           AND NOT EXISTS (
-               SELECT 1 FROM task_units n
-               WHERE n.task_id = u.task_id AND sha256(n.key) = sha256(u.key) AND n.page = u.page + 1)));
+           AND unit_at(u.task_id, u.key, u.page + 1) IS NULL));
 
 -- name: fail_staging_unit
 UPDATE task_units SET status = 'FAILED', reason = $2, detail = $3, fanned_out = 3
@@ -188,11 +189,7 @@ WHERE id = $1 AND status = 'STAGING';
 
 -- No conflict to look for: the unit's row is locked, and its count of records tells which come next.
 -- name: insert_records
-INSERT INTO task_output_records
-    (unit_id, sequence, kind, name, object_key_hash, size, mtime_ns, ctime_ns, inode, tag, reason, metadata)
-SELECT *
-FROM unnest($1::bigint[], $2::bigint[], $3::smallint[], $4::bytea[], $5::bytea[], $6::bigint[], $7::bigint[],
-            $8::bigint[], $9::bigint[], $10::bytea[], $11::text[], $12::text[]);
+SELECT insert_records($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
 -- name: add_unit_skips
 INSERT INTO task_unit_skips (unit_id, reason, count)
@@ -201,10 +198,11 @@ ON CONFLICT (unit_id, reason) DO UPDATE SET count = task_unit_skips.count + excl
 
 -- name: listed_names
 SELECT r.name
-FROM task_units u
-JOIN task_output_records r ON r.unit_id = u.id
-WHERE u.task_id = (SELECT coalesce(origin_id, id) FROM tasks WHERE id = $1)
-  AND sha256(u.key) = sha256($2) AND u.page >= $3 AND u.page < $4;
+FROM tasks t
+CROSS JOIN LATERAL (
+    SELECT unit_at(coalesce(t.origin_id, t.id), $2, p) AS id FROM generate_series($3::bigint, $4::bigint - 1) p OFFSET 0) u
+JOIN task_output_records r ON r.unit_id = ANY (ARRAY[u.id])
+WHERE t.id = $1;
 
 -- Only a staging unit of this task: a committed one stays as it is.
 -- name: clear_unit
@@ -221,11 +219,8 @@ DELETE FROM task_output_records r USING cleared WHERE r.unit_id = cleared.id;
 INSERT INTO task_units (task_id, job_id, session_id, key, page, status, reason, detail, fanned_out)
 SELECT u.task_id, u.job_id, u.session_id, u.key, u.page + 1, 'FAILED', 'read_error', $2, 3
 FROM task_units u
-WHERE u.task_id = $1 AND u.status = 'COMMITTED' AND u.resume_point IS NOT NULL
-  AND NOT EXISTS (
-      SELECT 1 FROM task_units n
-      WHERE n.task_id = ANY (ARRAY[u.task_id]) AND sha256(n.key) = ANY (ARRAY[sha256(u.key)])
-        AND n.page = ANY (ARRAY[u.page + 1]));
+WHERE u.task_id = $1 AND u.status || '' = 'COMMITTED' AND u.resume_point IS NOT NULL
+  AND unit_at(u.task_id, u.key, u.page + 1) IS NULL;
 
 -- name: units_to_fan_out
 SELECT u.id, u.session_id, u.records, u.containers, u.objects, u.bytes, u.fanned_out, s.datasource_id

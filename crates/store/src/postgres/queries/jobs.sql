@@ -163,3 +163,6 @@ SELECT m.id, m.description, m.created_at, j.status, j.failure_reason, j.finished
 FROM (SELECT * FROM master_jobs WHERE pruned_at IS NULL ORDER BY created_at DESC, id LIMIT $1) m
 JOIN jobs j ON j.master_job_id = m.id
 ORDER BY m.created_at DESC, m.id, j.id;
+
+-- name: rule_set
+SELECT r FROM rules_of($1) r WHERE r IS NOT NULL;

@@ -8,10 +8,7 @@ INSERT INTO untraced_objects (session_id, object_key)
 SELECT DISTINCT t.session_id, o.key
 FROM unnest($1::bigint[], $2::bytea[]) AS o (task_id, key)
 JOIN tasks t ON t.id = ANY (ARRAY[o.task_id])
-WHERE NOT EXISTS (
-    SELECT 1 FROM object_origins k
-    WHERE k.datasource_id = t.datasource_id AND sha256(k.object_key) = sha256(o.key)
-      AND k.commit_id <> '' AND NOT k.is_abandoned)
+WHERE NOT has_origin(t.job_id, t.datasource_id, o.key)
 ORDER BY 1, 2
 ON CONFLICT (session_id, sha256(object_key)) DO NOTHING;
 
@@ -63,6 +60,4 @@ SET path = excluded.path, commit_id = excluded.commit_id, author = excluded.auth
     is_abandoned = excluded.is_abandoned;
 
 -- name: delete_untraced
-DELETE FROM untraced_objects o
-USING unnest($2::bytea[]) AS k (key)
-WHERE o.session_id = $1 AND sha256(o.object_key) = sha256(k.key);
+SELECT delete_untraced($1, $2::bytea[]);

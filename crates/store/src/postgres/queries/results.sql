@@ -51,20 +51,18 @@ known AS (
     INSERT INTO findings
         (id, datasource_id, object_key, nested_path, rule_id, fingerprint, category, score, preview, status,
          first_seen, last_seen)
-    SELECT DISTINCT ON (finding_id)
+    SELECT DISTINCT ON (finding_id, datasource_id)
            finding_id, datasource_id, object_key, nested_path, rule_id, fingerprint, category, score, preview, 'OPEN',
            now_ms(), now_ms()
     FROM found
-    ORDER BY finding_id, score DESC, task_id, sequence
-    ON CONFLICT (id) DO UPDATE SET last_seen = excluded.last_seen, score = greatest(findings.score, excluded.score)),
+    ORDER BY finding_id, datasource_id, score DESC, task_id, sequence
+    ON CONFLICT (id, datasource_id) DO UPDATE SET last_seen = excluded.last_seen, score = greatest(findings.score, excluded.score)),
 objects AS (
     INSERT INTO object_scans (job_id, task_id, sequence, object_key, nested_path, status, detail, overflow)
     SELECT f.job_id, f.task_id, min(f.sequence), f.object_key, ''::bytea, 'scanned', '', 0
     FROM found f
     GROUP BY f.job_id, f.task_id, f.object_key
-    HAVING NOT EXISTS (
-        SELECT 1 FROM object_scans o
-        WHERE o.job_id + 0 = f.job_id AND sha256(o.object_key) = sha256(f.object_key) AND o.task_id + 0 = f.task_id)
+    HAVING NOT has_scan(f.job_id, f.task_id, f.object_key)
     ORDER BY f.task_id, min(f.sequence))
 INSERT INTO finding_occurrences
     (job_id, task_id, sequence, finding_id, score, reasons, span_start, span_end, line, column_number, decoding,
@@ -112,9 +110,7 @@ objects AS (
     SELECT t.job_id, t.task_id, min(t.sequence), t.part_key, ''::bytea, 'scanned', '', 0
     FROM observed t
     GROUP BY t.job_id, t.task_id, t.part_key
-    HAVING NOT EXISTS (
-        SELECT 1 FROM object_scans o
-        WHERE o.job_id + 0 = t.job_id AND sha256(o.object_key) = sha256(t.part_key) AND o.task_id + 0 = t.task_id)
+    HAVING NOT has_scan(t.job_id, t.task_id, t.part_key)
     ORDER BY t.task_id, min(t.sequence))
 INSERT INTO table_observations
     (job_id, datasource_id, task_id, sequence, object_key, nested_path, part_key, shape, rows, is_sample, sketches)
@@ -215,7 +211,8 @@ SELECT f.id, f.datasource_id, f.object_key, f.nested_path, f.rule_id, f.category
        g.path, g.commit_id, g.author, g.time_ms, g.is_abandoned, o.suppressed_by, o.suppressed
 FROM jobs j
 JOIN finding_occurrences o ON o.job_id = j.id
-JOIN findings f ON f.id = o.finding_id
+JOIN tasks t ON t.id = o.task_id
+JOIN findings f ON f.id = o.finding_id AND f.datasource_id = t.datasource_id
 LEFT JOIN object_origins g ON g.datasource_id = f.datasource_id AND sha256(g.object_key) = sha256(f.object_key)
 WHERE j.master_job_id = $1
   AND o.score >= $2

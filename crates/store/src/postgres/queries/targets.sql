@@ -4,31 +4,37 @@
 -- named here, in the order of addresses, and then of ids; so nobody waits in a circle.
 
 -- name: put_github_repos
-INSERT INTO github_repos (name, url, url_hash, is_active, metadata, created_at, updated_at)
-SELECT r.name, r.url, r.url_hash, r.is_active, r.metadata, now_ms(), now_ms()
-FROM unnest($1::text[], $2::text[], $3::bytea[], $4::boolean[], $5::text[]) WITH ORDINALITY
-    AS r (name, url, url_hash, is_active, metadata, n)
+INSERT INTO github_repos (name, url, node_group, is_active, metadata, created_at, updated_at)
+SELECT r.name, r.url, j.node_group, r.is_active, r.metadata, now_ms(), now_ms()
+FROM jobs j
+CROSS JOIN unnest($2::text[], $3::text[], $4::boolean[], $5::text[]) WITH ORDINALITY
+    AS r (name, url, is_active, metadata, n)
+WHERE j.id = $1
 ORDER BY r.n
-ON CONFLICT (url_hash) DO UPDATE
+ON CONFLICT (url_key(url), node_group) DO UPDATE
 SET name = excluded.name, is_active = excluded.is_active, metadata = excluded.metadata,
     updated_at = excluded.updated_at
 RETURNING id, name, metadata;
 
 -- name: put_url_targets
-INSERT INTO url_targets (url, url_hash, metadata, created_at, updated_at)
-SELECT u.url, u.url_hash, u.metadata, now_ms(), now_ms()
-FROM unnest($1::text[], $2::bytea[], $3::text[]) WITH ORDINALITY AS u (url, url_hash, metadata, n)
+INSERT INTO url_targets (url, node_group, metadata, created_at, updated_at)
+SELECT u.url, j.node_group, u.metadata, now_ms(), now_ms()
+FROM jobs j
+CROSS JOIN unnest($2::text[], $3::text[]) WITH ORDINALITY AS u (url, metadata, n)
+WHERE j.id = $1
 ORDER BY u.n
-ON CONFLICT (url_hash) DO UPDATE SET metadata = excluded.metadata, updated_at = excluded.updated_at
+ON CONFLICT (url_key(url), node_group) DO UPDATE SET metadata = excluded.metadata, updated_at = excluded.updated_at
 RETURNING id, url, metadata;
 
 -- name: put_scan_targets
-INSERT INTO scan_targets (id, name, target_type, target_id, metadata, created_at)
-SELECT t.id, t.name, t.target_type, t.target_id, t.metadata, now_ms()
-FROM unnest($1::bytea[], $2::text[], $3::text[], $4::bigint[], $5::text[])
+INSERT INTO scan_targets (id, name, target_type, target_id, node_group, metadata, created_at)
+SELECT t.id, t.name, t.target_type, t.target_id, j.node_group, t.metadata, now_ms()
+FROM jobs j
+CROSS JOIN unnest($2::bytea[], $3::text[], $4::text[], $5::bigint[], $6::text[])
     AS t (id, name, target_type, target_id, metadata)
+WHERE j.id = $1
 ORDER BY t.id
-ON CONFLICT (id) DO UPDATE SET name = excluded.name, metadata = excluded.metadata;
+ON CONFLICT (target_type, target_id) DO UPDATE SET name = excluded.name, metadata = excluded.metadata;
 
 -- name: link_scan_targets
 INSERT INTO job_scan_targets (job_id, scan_target_id, session_id)
@@ -54,12 +60,12 @@ WHERE t.id = s.id;
 SELECT t.id, t.name, t.target_type, t.target_id, r.url, r.is_active, t.metadata, t.created_at, t.last_scan_time
 FROM github_repos r
 JOIN scan_targets t ON t.target_type = 'github_repository' AND t.target_id = r.id
-WHERE r.url_hash = $1
+WHERE url_key(r.url) = url_key($1)
 UNION ALL
 SELECT t.id, t.name, t.target_type, t.target_id, u.url, NULL, t.metadata, t.created_at, t.last_scan_time
 FROM url_targets u
 JOIN scan_targets t ON t.target_type = 'url' AND t.target_id = u.id
-WHERE u.url_hash = $1;
+WHERE url_key(u.url) = url_key($1);
 
 -- name: targets
 SELECT t.id, t.name, t.target_type, t.target_id, coalesce(r.url, u.url), r.is_active, t.metadata, t.created_at,

@@ -98,18 +98,16 @@ WITH open AS (
     FOR KEY SHARE SKIP LOCKED),
 turns AS (
     SELECT o.id, row_number() OVER (
-        ORDER BY (SELECT count(*) FROM tasks r WHERE r.job_id = o.id AND r.status = 'RUNNING'),
-                 o.priority DESC, o.id) AS turn
+        ORDER BY running_tasks_of_job(o.id), o.priority DESC, o.id) AS turn
     FROM open o),
 sources AS (
     SELECT s.job_id, s.datasource_id, u.turn,
-           CASE WHEN d.concurrency_limit IS NOT NULL THEN greatest(0, d.concurrency_limit - (
-               SELECT count(*) FROM tasks r
-               WHERE r.status = 'RUNNING' AND r.datasource_id = d.id
-                 AND r.job_id IN (SELECT id FROM jobs WHERE status IN ('RUNNING', 'PAUSING')))) END AS room
+           CASE WHEN d.concurrency_limit IS NOT NULL
+                THEN greatest(0, d.concurrency_limit - running_tasks_of_datasource(u.id, d.id)) END AS room
     FROM turns u
-    JOIN enumeration_sessions s ON s.job_id = u.id
-    JOIN datasources d ON d.id = s.datasource_id
+    CROSS JOIN LATERAL (
+        SELECT e.job_id, e.datasource_id FROM enumeration_sessions e WHERE e.job_id = u.id OFFSET 0) s
+    JOIN datasources d ON d.id = ANY (ARRAY[s.datasource_id])
     WHERE d.worker_label IS NULL
        OR EXISTS (SELECT 1 FROM worker_sessions w WHERE w.id = $1 AND d.worker_label = ANY (w.labels))),
 candidates AS (

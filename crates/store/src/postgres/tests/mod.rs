@@ -3,6 +3,7 @@
 
 mod concurrency;
 mod connections;
+mod isolation;
 mod migrations;
 mod passwords;
 mod pruning;

@@ -7,7 +7,7 @@ use domesday_model::{
 
 use super::*;
 
-const ROLES: &str = include_str!("../../../../../docs/fleet/roles.sql");
+pub(super) const ROLES: &str = include_str!("../../../../../docs/fleet/roles.sql");
 
 const RULES: RuleSetHash = RuleSetHash([0; 16]);
 
@@ -155,7 +155,11 @@ async fn each_role_does_its_work_and_no_more() {
     let owner = database.url.replace("postgres@", "domesday_owner@");
     assert!(!PostgresStore::migrate(&owner).await.unwrap().is_empty());
     database.psql(ROLES);
+    for (login, groups) in [("domesday_worker", GROUP), ("domesday_orchestrator", GROUP)] {
+        database.psql(&format!("SELECT grant_login('{login}', '{login}', '{{{groups}}}')"));
+    }
     let operator = open_as(&database, "domesday_operator").await;
+    let orchestrator = open_as(&database, "domesday_orchestrator").await;
     let worker = open_as(&database, "domesday_worker").await;
     let (owned_by, id) = (ProcessId([2; 16]), ProcessId([3; 16]));
 
@@ -167,18 +171,18 @@ async fn each_role_does_its_work_and_no_more() {
     operator.set_fingerprint_key(KEY, false).await.unwrap();
     operator.put_rule_set(RULES, "rules").await.unwrap();
     operator.submit(request(MASTER)).await.unwrap();
-    operator.register(&process(owned_by, Role::Orchestrator), LEASE).await.unwrap();
-    let lease = operator.claim_job(owned_by, GROUP, LEASE).await.unwrap().unwrap().lease;
-    operator.start_sessions(&lease).await.unwrap();
+    orchestrator.register(&process(owned_by, Role::Orchestrator), LEASE).await.unwrap();
+    let lease = orchestrator.claim_job(owned_by, GROUP, LEASE).await.unwrap().unwrap().lease;
+    orchestrator.start_sessions(&lease).await.unwrap();
 
     worker.register(&process(id, Role::Worker), LEASE).await.unwrap();
     assert!(worker.renew(Role::Worker, id, LEASE, Load::default()).await.unwrap());
     assert_eq!(worker.stopping_jobs(vec![lease.job]).await.unwrap(), []);
     assert_eq!(worker.fingerprint_key().await.unwrap().as_deref(), Some(KEY));
     enumerate(&worker, id).await;
-    operator.fan_out(&lease, FanOutPolicy { ready_low: u32::MAX }).await.unwrap();
+    orchestrator.fan_out(&lease, FanOutPolicy { ready_low: u32::MAX }).await.unwrap();
     let base = classify(&worker, id).await;
-    let report = operator.fan_out(&lease, FanOutPolicy { ready_low: u32::MAX }).await.unwrap();
+    let report = orchestrator.fan_out(&lease, FanOutPolicy { ready_low: u32::MAX }).await.unwrap();
     assert_eq!(report.tasks[TaskType::Tracing], 1);
     trace(&worker, id).await;
 
@@ -210,11 +214,21 @@ async fn each_role_does_its_work_and_no_more() {
     worker.release(Role::Worker, id).await.unwrap();
 
     // The rest of an operator's work.
-    operator.renew_jobs(owned_by, LEASE).await.unwrap();
-    operator.reap_tasks(GROUP, LEASE).await.unwrap();
-    operator.reap_sessions(GROUP, LEASE).await.unwrap();
-    operator.sweep(100).await.unwrap();
-    assert_eq!(operator.complete_job(&lease).await.unwrap(), Some(JobStatus::PartiallyCompleted));
+    orchestrator.renew_jobs(owned_by, LEASE).await.unwrap();
+    orchestrator.reap_tasks(GROUP, LEASE).await.unwrap();
+    orchestrator.reap_sessions(GROUP, LEASE).await.unwrap();
+    orchestrator.sweep(100).await.unwrap();
+    orchestrator.execute_unowned_commands(GROUP).await.unwrap();
+    assert_eq!(orchestrator.execute_commands(&lease).await.unwrap(), None);
+    assert_eq!(orchestrator.settle_job(&lease).await.unwrap(), None);
+    orchestrator.open_session(&lease, "a").await.unwrap();
+    let of_job = SessionFilter { master: Some(MASTER), ..SessionFilter::default() };
+    assert_eq!(orchestrator.sessions(of_job, None, 10).await.unwrap().len(), 1);
+    // What is about all node groups is none of its business: it finds nothing, and no error.
+    assert_eq!(orchestrator.events("log", 10).await.unwrap(), []);
+    assert_eq!(orchestrator.due_templates().await.unwrap().templates, []);
+    refused(orchestrator.submit(request(MasterJobId([9; 16]))).await);
+    assert_eq!(orchestrator.complete_job(&lease).await.unwrap(), Some(JobStatus::PartiallyCompleted));
     // What a worker knows from a job that ended.
     let prior =
         worker.prior_records(&base, &[ObjectKey::new(*b"u0")], PriorCursor::default(), 10).await.unwrap();
@@ -230,7 +244,7 @@ async fn each_role_does_its_work_and_no_more() {
     operator.due_templates().await.unwrap();
     operator.prune(LEASE, 100).await.unwrap();
     operator.remove_template("nightly").await.unwrap();
-    operator.release(Role::Orchestrator, owned_by).await.unwrap();
+    orchestrator.release(Role::Orchestrator, owned_by).await.unwrap();
     let ddl = database.url.replace("postgres@", "domesday_operator@");
     database
         .psql("DELETE FROM schema_migrations WHERE version = (SELECT max(version) FROM schema_migrations)");

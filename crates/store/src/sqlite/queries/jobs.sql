@@ -128,3 +128,6 @@ SELECT EXISTS (SELECT 1 FROM jobs WHERE id = ?1 AND status <> 'RUNNING');
 
 -- name: master_job_ids
 SELECT id FROM master_jobs WHERE pruned_at IS NULL ORDER BY created_at DESC, id LIMIT ?1;
+
+-- name: rule_set
+SELECT rules FROM rule_sets WHERE hash = ?1;
