@@ -275,8 +275,8 @@ impl ObjectCtx {
         totals.incomplete.fetch_add(u64::from(is_incomplete), Ordering::Relaxed);
         if !kept.is_empty() {
             for kept in &kept {
-                if let Some(value) = kept.value() {
-                    sink.reveal(&kept.draft, value);
+                if let Some(raw) = kept.raw() {
+                    sink.reveal(&kept.draft, raw);
                 }
             }
             sink.findings(kept.into_iter().map(|kept| kept.draft).collect());

@@ -8,20 +8,22 @@ use std::collections::HashMap;
 
 use domesday_model::{FindingDraft, Span};
 
+use crate::packet::RawValue;
+
 /// An occurrence that may be reported. Its value is kept only if the packet asked for values, and shows
 /// in no debug output.
 pub(crate) struct Kept {
     pub(crate) draft: FindingDraft,
-    value: Option<Box<[u8]>>,
+    raw: Option<RawValue>,
 }
 
 impl Kept {
-    pub(crate) fn new(draft: FindingDraft, value: Option<Box<[u8]>>) -> Self {
-        Kept { draft, value }
+    pub(crate) fn new(draft: FindingDraft, raw: Option<RawValue>) -> Self {
+        Kept { draft, raw }
     }
 
-    pub(crate) fn value(&self) -> Option<&[u8]> {
-        self.value.as_deref()
+    pub(crate) fn raw(&self) -> Option<&RawValue> {
+        self.raw.as_ref()
     }
 }
 

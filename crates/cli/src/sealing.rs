@@ -1,0 +1,76 @@
+//! What the user defines for a fleet, as the book may have it: secrets in addresses and what is allowed by its content
+//! are sealed with the fleet's fingerprint key. Without that key nothing of the kind is put into the book.
+
+use anyhow::{Context, Result, bail};
+use domesday_connector::Seal;
+use domesday_connector::credentials::CredentialManager;
+use domesday_control::seal_source;
+use domesday_engine::RuleSource;
+use domesday_model::{DatasourceSpec, ScanTemplate};
+use domesday_store::AdminStore;
+
+use crate::args::StateArgs;
+use crate::book::{self, Place};
+use crate::{fingerprint, state};
+
+/// The key to seal with, if this process has it.
+pub struct Sealing(Option<Seal>);
+
+impl Sealing {
+    /// The key of a book: what `DOMESDAY_FINGERPRINT_KEY` holds, or that of the embedded book.
+    pub async fn of(args: &StateArgs, store: &dyn AdminStore) -> Result<Sealing> {
+        let key = match (fingerprint::reference(None), book::place(args)?) {
+            (Some(reference), _) => {
+                Some(fingerprint::resolve(&CredentialManager::default(), &reference).await?)
+            }
+            (None, Place::Embedded(folder)) => Some(state::fingerprint_key(&folder)?),
+            (None, Place::Fleet(_)) => None,
+        };
+        let held = store.fingerprint_key().await?;
+        if let (Some(key), Some(held)) = (&key, held)
+            && key.id() != held
+        {
+            bail!(
+                "DOMESDAY_FINGERPRINT_KEY has the id {}, and this book's key is {held}: no worker could read what \
+                 is sealed with it",
+                key.id()
+            );
+        }
+        Ok(Sealing(key.as_ref().map(Seal::new)))
+    }
+
+    pub fn datasource(&self, spec: &mut DatasourceSpec) -> Result<()> {
+        let sealed = self.seal().seal_configuration(&spec.configuration);
+        let changes = sealed != spec.configuration;
+        spec.configuration = sealed;
+        self.check(changes, "an address with a secret in it")
+            .with_context(|| format!("datasource {}: configuration", spec.name))
+    }
+
+    pub fn template(&self, template: &mut ScanTemplate) -> Result<()> {
+        let mut changes = false;
+        for rules in &mut template.rules {
+            let source = RuleSource { name: rules.name.clone(), text: std::mem::take(&mut rules.text) };
+            let sealed = seal_source(&source, &self.seal());
+            changes |= sealed != source;
+            rules.text = sealed.text;
+        }
+        self.check(changes, "an allow list with `values`, `regexes` or `stopwords`")
+            .with_context(|| format!("template {}: rules", template.name))
+    }
+
+    /// The key, or one that is only good to see what would be sealed.
+    fn seal(&self) -> Seal {
+        self.0.clone().unwrap_or_default()
+    }
+
+    fn check(&self, changes: bool, what: &str) -> Result<()> {
+        if changes && self.0.is_none() {
+            bail!(
+                "it has {what}, which the book keeps only sealed with the fleet's fingerprint key: set \
+                 DOMESDAY_FINGERPRINT_KEY to that key"
+            );
+        }
+        Ok(())
+    }
+}
