@@ -6,8 +6,8 @@ use domesday_connector::Seal;
 use domesday_connector::credentials::CredentialManager;
 use domesday_control::seal_source;
 use domesday_engine::RuleSource;
-use domesday_model::{DatasourceSpec, ScanTemplate};
-use domesday_store::AdminStore;
+use domesday_model::{DatasourceSpec, FingerprintKey, ScanTemplate};
+use domesday_store::{AdminStore, Put};
 
 use crate::args::StateArgs;
 use crate::book::{self, Place};
@@ -19,24 +19,22 @@ pub struct Sealing(Option<Seal>);
 impl Sealing {
     /// The key of a book: what `DOMESDAY_FINGERPRINT_KEY` holds, or that of the embedded book.
     pub async fn of(args: &StateArgs, store: &dyn AdminStore) -> Result<Sealing> {
-        let key = match (fingerprint::reference(None), book::place(args)?) {
+        Sealing::with(None, args, store).await
+    }
+
+    /// The same with the key that this reference leads to, if there is one.
+    pub async fn with(reference: Option<&str>, args: &StateArgs, store: &dyn AdminStore) -> Result<Sealing> {
+        let key = match (fingerprint::reference(reference), book::place(args)?) {
             (Some(reference), _) => {
                 Some(fingerprint::resolve(&CredentialManager::default(), &reference).await?)
             }
             (None, Place::Embedded(folder)) => Some(state::fingerprint_key(&folder)?),
             (None, Place::Fleet(_)) => None,
         };
+        // What is sealed with another key than the book's, no worker could read.
         let held = store.fingerprint_key().await?;
-        if let (Some(key), Some(held)) = (&key, held)
-            && key.id() != held
-        {
-            bail!(
-                "DOMESDAY_FINGERPRINT_KEY has the id {}, and this book's key is {held}: no worker could read what \
-                 is sealed with it",
-                key.id()
-            );
-        }
-        Ok(Sealing(key.as_ref().map(Seal::new)))
+        let is_of_book = |key: &FingerprintKey| held.as_ref().is_none_or(|held| *held == key.id());
+        Ok(Sealing(key.filter(is_of_book).as_ref().map(Seal::new)))
     }
 
     pub fn datasource(&self, spec: &mut DatasourceSpec) -> Result<()> {
@@ -59,6 +57,25 @@ impl Sealing {
             .with_context(|| format!("template {}: rules", template.name))
     }
 
+    /// Seals what definitions in the book have from before they were sealed.
+    pub async fn definitions(&self, store: &dyn AdminStore) -> Result<()> {
+        for source in store.managed_datasources().await? {
+            let mut sealed = source.spec.clone();
+            self.datasource(&mut sealed)?;
+            if sealed != source.spec {
+                store.put_datasource(&sealed, Put::Replace).await?;
+            }
+        }
+        for stored in store.templates().await? {
+            let mut sealed = stored.template.clone();
+            self.template(&mut sealed)?;
+            if sealed != stored.template {
+                store.put_template(&sealed, Put::Replace, stored.next_firing_ms).await?;
+            }
+        }
+        Ok(())
+    }
+
     /// The key, or one that is only good to see what would be sealed.
     fn seal(&self) -> Seal {
         self.0.clone().unwrap_or_default()
@@ -68,7 +85,7 @@ impl Sealing {
         if changes && self.0.is_none() {
             bail!(
                 "it has {what}, which the book keeps only sealed with the fleet's fingerprint key: set \
-                 DOMESDAY_FINGERPRINT_KEY to that key"
+                 DOMESDAY_FINGERPRINT_KEY to the book's key, which `domesday db status` names by its id"
             );
         }
         Ok(())

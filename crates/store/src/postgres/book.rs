@@ -17,6 +17,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     Migration { name: "pages_and_bases", sql: include_str!("migrations/0006_pages_and_bases.sql") },
     Migration { name: "targets_and_origins", sql: include_str!("migrations/0007_targets_and_origins.sql") },
     Migration { name: "tables", sql: include_str!("migrations/0008_tables.sql") },
+    Migration { name: "no_raw_values", sql: include_str!("migrations/0009_no_raw_values.sql") },
 ];
 
 /// Oldest server whose SQL this is written in.
