@@ -78,7 +78,7 @@ fn database(place: &Place) {
     transaction.commit().unwrap();
 }
 
-const FULL: [&str; 4] = ["--set", "mode=full", "--set", "part_rows=50"];
+const FULL: [&str; 4] = ["--set", "mode=full", "--set", "part_rows=100"];
 
 #[test]
 fn keys_of_rows_are_nowhere_and_the_scan_still_goes_on_from_them() {
@@ -118,7 +118,7 @@ fn secrets_in_addresses_are_nowhere_and_are_still_sent() {
         _ => Response::status(404),
     });
     let place = Place::new();
-    let address = server.url(&format!("/?access_token={TYPED}"));
+    let address = server.url(&format!("/?magic={TYPED}"));
     let args = [
         "scan",
         &address,
@@ -139,7 +139,7 @@ fn secrets_in_addresses_are_nowhere_and_are_still_sent() {
         found.len() == 1 && found[0].contains("/page?token=~sealed.") && found[0].ends_with("&n=1"),
         "{found:?}"
     );
-    assert!(server.requests().iter().any(|request| request.target == format!("/?access_token={TYPED}")));
+    assert!(server.requests().iter().any(|request| request.target == format!("/?magic={TYPED}")));
     let markers = [LINK, TYPED, REDIRECT, HEADER, BODY, KEY];
     check_none(&markers, &places(&place, ran));
     // Values are had from the very address that the link led to.
