@@ -7,7 +7,7 @@ use domesday_connector::credentials::CredentialManager;
 use domesday_control::seal_source;
 use domesday_engine::RuleSource;
 use domesday_model::{DatasourceSpec, FingerprintKey, ScanTemplate};
-use domesday_store::{AdminStore, Put};
+use domesday_store::{AdminStore, Put, ReportStore};
 
 use crate::args::StateArgs;
 use crate::book::{self, Place};
@@ -18,17 +18,18 @@ pub struct Sealing(Option<Seal>);
 
 impl Sealing {
     /// The key of a book: what `DOMESDAY_FINGERPRINT_KEY` holds, or that of the embedded book.
-    pub async fn of(args: &StateArgs, store: &dyn AdminStore) -> Result<Sealing> {
+    pub async fn of(args: &StateArgs, store: &dyn ReportStore) -> Result<Sealing> {
         Sealing::with(None, args, store).await
     }
 
     /// The same with the key that this reference leads to, if there is one.
-    pub async fn with(reference: Option<&str>, args: &StateArgs, store: &dyn AdminStore) -> Result<Sealing> {
+    pub async fn with(reference: Option<&str>, args: &StateArgs, store: &dyn ReportStore) -> Result<Sealing> {
         let key = match (fingerprint::reference(reference), book::place(args)?) {
             (Some(reference), _) => {
                 Some(fingerprint::resolve(&CredentialManager::default(), &reference).await?)
             }
-            (None, Place::Embedded(folder)) => Some(state::fingerprint_key(&folder)?),
+            // One that cannot be had is missed when there is something to seal.
+            (None, Place::Embedded(folder)) => state::fingerprint_key(&folder).ok(),
             (None, Place::Fleet(_)) => None,
         };
         // What is sealed with another key than the book's, no worker could read.
@@ -77,7 +78,7 @@ impl Sealing {
     }
 
     /// The key, or one that is only good to see what would be sealed.
-    fn seal(&self) -> Seal {
+    pub fn seal(&self) -> Seal {
         self.0.clone().unwrap_or_default()
     }
 

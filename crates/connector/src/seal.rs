@@ -12,6 +12,7 @@ use std::sync::{Arc, LazyLock};
 
 use domesday_model::FingerprintKey;
 use domesday_model::redact::{replaced, secret_parts};
+use memchr::memmem;
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::rand::{SecureRandom, SystemRandom};
 use serde_json::Value;
@@ -166,7 +167,7 @@ fn purpose_of(name: &[u8]) -> Cow<'static, str> {
 }
 
 fn find(text: &[u8], what: &[u8]) -> Option<usize> {
-    text.windows(what.len()).position(|window| window == what)
+    memmem::find(text, what)
 }
 
 /// The same with other addresses in it. What is no address is left alone: a sealed name has no business there.

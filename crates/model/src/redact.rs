@@ -80,12 +80,17 @@ const RANDOM_LEN: usize = 16;
 
 /// The secret parts of a text, in order and apart from one another.
 pub fn secret_parts(text: &[u8]) -> Vec<Range<usize>> {
-    if !may_have_secrets(text) {
-        return Vec::new();
+    let mut parts = Vec::new();
+    // Nearly all names of files end here.
+    if text.contains(&b'=') {
+        parts = parameters(text);
     }
-    let mut parts = parameters(text);
-    parts.extend(user_info(text));
-    parts.extend(tokens(text));
+    if text.contains(&b'@') {
+        parts.extend(user_info(text));
+    }
+    if text.len() >= TOKEN_LEN_MIN {
+        parts.extend(tokens(text));
+    }
     parts.sort_unstable_by_key(|part| (part.start, part.end));
     let mut apart: Vec<Range<usize>> = Vec::with_capacity(parts.len());
     for part in parts {
@@ -118,11 +123,6 @@ pub fn replaced(text: &[u8], parts: &[Range<usize>], mut by: impl FnMut(&[u8]) -
     }
     out.extend_from_slice(&text[from..]);
     out
-}
-
-/// A first look, which nearly all names of files end with.
-fn may_have_secrets(text: &[u8]) -> bool {
-    text.len() >= TOKEN_LEN_MIN || text.iter().any(|byte| matches!(byte, b'=' | b'@'))
 }
 
 /// The values of secret parameters.

@@ -236,7 +236,8 @@ async fn test(name: &str, allow: &AllowArgs, json: bool, state: &StateArgs) -> R
     let folder = state::folder(state.state.as_deref())?;
     let policy = allow.policy().context("--allow-credentials")?.keeping_path(folder.clone());
     let credentials = Arc::new(CredentialManager::default().under(policy));
-    let surroundings = Surroundings { own_state: Some(folder), credentials, ..Surroundings::default() };
+    let seal = Sealing::of(state, store.as_ref()).await?.seal();
+    let surroundings = Surroundings { own_state: Some(folder), credentials, seal, ..Surroundings::default() };
     let trial =
         definition::try_out(&spec, &surroundings).await.with_context(|| format!("datasource {name}"))?;
     let steps = Step::ALL.iter().enumerate().map(|(index, step)| {

@@ -2,6 +2,8 @@
 //! the way to them.
 
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 
 use domesday_testkit::http::{Response, Server as Web};
 use domesday_testkit::postgres::Server;
@@ -119,10 +121,11 @@ fn what_workers_read_is_in_no_log_and_not_in_the_dump_of_the_book() {
     assert!(added.status.success(), "{}", String::from_utf8_lossy(&added.stderr));
 
     let job = place.job("all");
-    let metrics = ["--log", "trace"];
-    let _processes = [
-        place.fleet.orchestrator("orchestrator", "eu", &metrics),
-        place.fleet.worker("worker", "eu", &[&["--slots", "2"], &metrics[..]].concat()),
+    let metrics = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let trace = ["--log", "trace"];
+    let processes = [
+        place.fleet.orchestrator("orchestrator", "eu", &trace),
+        place.fleet.worker("worker", "eu", &["--slots", "2", "--telemetry", &metrics, "--log", "trace"]),
     ];
     place.wait_for_status(&job, "PARTIALLY_COMPLETED");
     let report = place.run_any(&["findings", "--job", &job, "--format", "json"]);
