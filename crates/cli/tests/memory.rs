@@ -1,5 +1,7 @@
 //! What a process that reads content lets others see of its memory: nothing, and no core file when it aborts.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
 mod common;
 
 use std::io::Write;

@@ -4,6 +4,8 @@
 //! the dump of a fleet's database, the log at its most talkative, and reports of all formats. See "Raw values" in
 //! docs/security.md.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
 mod common;
 
 use std::fs;

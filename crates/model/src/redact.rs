@@ -167,7 +167,7 @@ fn is_secret_name(name: &[u8]) -> bool {
     let name: Vec<u8> = name.iter().filter(letters).map(u8::to_ascii_lowercase).collect();
     let has = |word: &&str| name.windows(word.len()).any(|window| window == word.as_bytes());
     SECRET_NAMES.iter().any(|known| known.as_bytes() == name)
-        || SECRET_WORDS.iter().any(|word| has(&word))
+        || SECRET_WORDS.iter().any(has)
         // What a cloud signs an address with: all of it is of no use to anybody else.
         || name.starts_with(b"xamz") || name.starts_with(b"xgoog")
 }

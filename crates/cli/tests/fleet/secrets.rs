@@ -135,6 +135,16 @@ fn what_workers_read_is_in_no_log_and_not_in_the_dump_of_the_book() {
     );
     assert!(web.requests().iter().any(|request| request.query("token") == Some(LINK)));
     let mut places = vec![("the book".to_owned(), place.dump()), ("the report".to_owned(), report)];
+    for process in &processes {
+        let arguments = fs::read(format!("/proc/{}/cmdline", process.id())).unwrap();
+        places.push((process.name().to_owned(), String::from_utf8_lossy(&arguments).into_owned()));
+    }
+    let mut client = TcpStream::connect(&metrics).unwrap();
+    client.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").unwrap();
+    let mut told = String::new();
+    client.read_to_string(&mut told).unwrap();
+    assert!(told.contains("domesday_"), "{told}");
+    places.push(("metrics".to_owned(), told));
     for command in [
         &["problems"][..],
         &["target", "list"],
