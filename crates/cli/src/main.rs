@@ -13,9 +13,11 @@ mod failpoints;
 mod fingerprint;
 mod logs;
 mod output;
+mod process;
 mod reach;
 mod request;
 mod rules;
+mod sealing;
 mod signals;
 mod state;
 mod target;
@@ -27,6 +29,7 @@ use std::panic::{PanicHookInfo, catch_unwind};
 use std::process::ExitCode;
 
 use clap::Parser;
+use domesday_model::redact;
 use tracing::level_filters::LevelFilter;
 
 use args::{Cli, Command};
@@ -53,6 +56,7 @@ impl From<Exit> for ExitCode {
 
 fn main() -> ExitCode {
     std::panic::set_hook(Box::new(report_panic));
+    process::keep_memory_private();
     let cli = Cli::parse();
     // Those who serve tell what they do, unless told otherwise.
     let serves = matches!(cli.command, Command::Orchestrator(_) | Command::Worker(_));
@@ -96,10 +100,11 @@ fn run(command: &Command) -> anyhow::Result<Exit> {
     }
 }
 
-/// A message to the user, on standard error. It may quote what was scanned, so nothing in it may act on the terminal.
-/// Nobody may be there to read it: that is no error.
+/// A message to the user, on standard error. It may quote what was scanned, so nothing in it may act on the terminal,
+/// and secrets in addresses are not told. Nobody may be there to read it: that is no error.
 pub fn say(message: fmt::Arguments<'_>) {
-    let _ = writeln!(std::io::stderr(), "domesday: {}", shown_lines(&message.to_string()));
+    let message = message.to_string();
+    let _ = writeln!(std::io::stderr(), "domesday: {}", shown_lines(&redact::redacted(&message)));
 }
 
 /// Where a panic was, and not its words: they may quote what was being read.

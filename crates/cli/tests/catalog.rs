@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::book::Book;
-use domesday_columns::{SketchKey, TableScan};
+use domesday_columns::TableScan;
 use domesday_control::RuleCache;
 use domesday_engine::{RuleSet, Scanner, Scratch};
 use domesday_model::{
-    ColumnShape, DatasourceSpec, JobConfiguration, JobStatus, Location, MasterJobId, NestedStep, ObjectKey,
-    ProcessId, RecordKind, RowBatch, ScanOptions, Score, TableKind, TableObservation, TableShape, TaskType,
-    UnitRecord, VersionMarks,
+    ColumnShape, DatasourceSpec, FingerprintKey, JobConfiguration, JobStatus, Location, MasterJobId,
+    NestedStep, ObjectKey, ProcessId, RecordKind, RowBatch, ScanOptions, Score, TableKind, TableObservation,
+    TableShape, TaskType, UnitRecord, VersionMarks,
 };
 use domesday_store::postgres::{self, PostgresStore};
 use domesday_store::sqlite::{self, SqliteStore};
@@ -50,7 +50,7 @@ fn observed(
         comment: None,
     };
     let scanner = Scanner::with_floor(Arc::clone(rules), Score(0));
-    let mut scan = TableScan::new(&shape, SketchKey([7; 16]));
+    let mut scan = TableScan::new(&shape, &FingerprintKey::new([7; 32]), 0);
     let mut batch = RowBatch::new(2);
     for row in first..first + 100 {
         batch.columns[0].push(row.to_string().as_bytes());

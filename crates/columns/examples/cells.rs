@@ -5,9 +5,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use domesday_columns::{SketchKey, TableScan};
+use domesday_columns::TableScan;
 use domesday_engine::{RuleSet, Scanner, Scratch};
-use domesday_model::{ColumnShape, RowBatch, Score, TableShape};
+use domesday_model::{ColumnShape, FingerprintKey, RowBatch, Score, TableShape};
 
 /// Cells of each column.
 const CELLS: u64 = 1 << 20;
@@ -49,7 +49,7 @@ fn main() {
             columns: vec![ColumnShape { name: (*name).to_owned(), ..ColumnShape::default() }],
             ..TableShape::default()
         };
-        let mut scan = TableScan::new(&shape, SketchKey([3; 16]));
+        let mut scan = TableScan::new(&shape, &FingerprintKey::new([3; 32]), 0);
         let (mut scratch, mut found) = (Scratch::new(), Vec::new());
         let (mut matches, mut spent) = (0, std::time::Duration::ZERO);
         // The first batch is not counted: rules are made ready with it.

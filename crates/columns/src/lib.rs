@@ -13,4 +13,4 @@ mod sketch;
 
 pub use label::{ColumnLabel, ColumnVerdict, Example, LabelKind, classify};
 pub use scan::{CellMatch, TableScan};
-pub use sketch::{ColumnSketch, SketchKey};
+pub use sketch::ColumnSketch;

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use domesday_engine::{Chunk, Match, Scanner, Scratch};
 use domesday_model::fingerprint::preview;
-use domesday_model::{ColumnValues, RowBatch, TableShape};
+use domesday_model::{ColumnShape, ColumnValues, FingerprintKey, RowBatch, TableShape};
 
 use crate::header::{Frame, Vocabulary};
 use crate::sketch::{ColumnSketch, Kept, Mark, SketchKey};
@@ -27,9 +27,6 @@ use examples::{Candidate, Candidates};
 const REMEMBERED: usize = 256;
 /// Matches of a value that is remembered, at most.
 const REMEMBERED_MATCHES: usize = 4;
-/// Bytes of a key column's value that name a row.
-const KEY_TEXT_MAX: usize = 48;
-
 /// A match in one cell. Spans are within the cell.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CellMatch {
@@ -42,7 +39,9 @@ pub struct CellMatch {
 /// One table, or a range of its rows, as it is scanned batch by batch.
 pub struct TableScan {
     key: SketchKey,
-    primary_key: Vec<u32>,
+    /// Names the rows whose primary key is data.
+    names: FingerprintKey,
+    primary_key: Vec<KeyColumn>,
     columns: Vec<Column>,
     /// Rows before the last batch, and with it.
     rows_before: u64,
@@ -54,6 +53,13 @@ pub struct TableScan {
     triggered: Vec<bool>,
     places: Vec<usize>,
     matches: Vec<Match>,
+}
+
+/// A column of the primary key.
+struct KeyColumn {
+    index: usize,
+    /// As it was listed; `None` for one that was put beside the table's own, to number its rows.
+    shape: Option<ColumnShape>,
 }
 
 struct Column {
@@ -68,7 +74,8 @@ struct Column {
 }
 
 impl TableScan {
-    pub fn new(shape: &TableShape, key: SketchKey) -> TableScan {
+    /// `seed` chooses which values are looked at of many.
+    pub fn new(shape: &TableShape, key: &FingerprintKey, seed: u64) -> TableScan {
         let column = |name: &String| Column {
             name: name.clone(),
             frame: None,
@@ -76,9 +83,14 @@ impl TableScan {
             remembered: Vec::new(),
             marks: Vec::new(),
         };
+        let of_key = |&index: &u32| {
+            let index = index as usize;
+            KeyColumn { index, shape: shape.columns.get(index).cloned() }
+        };
         TableScan {
-            key,
-            primary_key: shape.primary_key.clone(),
+            key: SketchKey(key.sketch_key(seed)),
+            names: key.clone(),
+            primary_key: shape.primary_key.iter().map(of_key).collect(),
             columns: shape.columns.iter().map(|shape| column(&shape.name)).collect(),
             rows_before: 0,
             rows: 0,
@@ -109,29 +121,41 @@ impl TableScan {
         out[first..].sort_by_key(|found| (found.row, found.column));
         for Candidate { column, rule, is_reported, hash, preview, rows } in examples {
             for row in rows {
-                let kept = Kept::new(hash, &self.row_text(batch, row, &out[first..]), &preview);
+                let kept = Kept::new(hash, &self.row_name(batch, row), &preview);
                 self.columns[column].sketch.offer_example(&rule, kept, is_reported);
             }
         }
     }
 
-    /// What names a row of the batch that was scanned last, `found` being its matches in order: its primary key, with a
-    /// preview in place of a value that is itself a finding; or else its number among the rows read.
-    pub fn row_text(&self, batch: &RowBatch, row: usize, found: &[CellMatch]) -> String {
-        let of_row = found.partition_point(|found| (found.row as usize) < row);
-        let of_row = found[of_row..].iter().take_while(|found| found.row as usize == row);
+    /// What names a row of the batch that was scanned last: its primary key, or else its number among the rows read.
+    /// Of a key only plain integers are told; anything else may be data, whether a rule knows it or not.
+    pub fn row_name(&self, batch: &RowBatch, row: usize) -> String {
+        self.row_text(batch, row, |text, column, value| match column {
+            Some(column) if !column.is_plain(value) => text.push_str(&self.names.name(value)),
+            _ => text.push_str(&String::from_utf8_lossy(value)),
+        })
+    }
+
+    /// The same as it is, for a user who asked for values.
+    pub fn row_key(&self, batch: &RowBatch, row: usize) -> String {
+        self.row_text(batch, row, |text, _, value| text.push_str(&String::from_utf8_lossy(value)))
+    }
+
+    fn row_text(
+        &self,
+        batch: &RowBatch,
+        row: usize,
+        mut tell: impl FnMut(&mut String, Option<&ColumnShape>, &[u8]),
+    ) -> String {
         let mut text = String::new();
-        for &key in &self.primary_key {
-            let Some(values) = batch.columns.get(key as usize) else { continue };
+        for key in &self.primary_key {
+            let Some(values) = batch.columns.get(key.index) else { continue };
             if !text.is_empty() {
                 text.push(',');
             }
-            let value = values.get(row).unwrap_or(b"null");
-            if of_row.clone().any(|found| found.column == key) {
-                text.push_str(&preview(value));
-            } else {
-                let shown = String::from_utf8_lossy(&value[..value.len().min(KEY_TEXT_MAX)]);
-                text.extend(shown.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }));
+            match values.get(row) {
+                Some(value) => tell(&mut text, key.shape.as_ref(), value),
+                None => text.push_str("null"),
             }
         }
         if text.is_empty() { format!("#{}", self.rows_before + row as u64 + 1) } else { text }

@@ -17,6 +17,8 @@ pub mod http;
 mod registry;
 mod regular_file;
 pub mod remote;
+mod seal;
+mod sealed_names;
 mod trial;
 mod trust;
 
@@ -41,6 +43,7 @@ pub use factory::{
 pub use host::{Host, HostPattern};
 pub use registry::Registry;
 pub use regular_file::RegularFile;
+pub use seal::{NotOpened, Seal};
 pub use trial::{Step, Trial};
 pub use trust::TRUST_CONTENT;
 
@@ -134,6 +137,8 @@ pub struct Surroundings {
     /// Whether the content may say what is reported of it. A job's word when the registry is asked for a connector; `Yes`
     /// or `No` when a factory is.
     pub trust_content: TrustContent,
+    /// Seals what a connector has the book keep of data. The registry has names of objects sealed by itself.
+    pub seal: Seal,
 }
 
 impl Surroundings {

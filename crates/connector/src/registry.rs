@@ -8,6 +8,7 @@ use domesday_model::TrustContent;
 
 use crate::address::{Address, Scheme};
 use crate::fields::Field;
+use crate::sealed_names::{SealedNames, redacted};
 use crate::{
     Connector, ConnectorError, ConnectorFactory, Coverage, Description, NamedBy, Recognition, Surroundings,
     TargetError, TargetFlags, trust,
@@ -37,7 +38,10 @@ impl Registry {
                 let (configuration, said) = trust::split(factory.kind(), configuration)?;
                 let said = said.and(surroundings.trust_content);
                 let trust_content = trust::resolve(factory.as_ref(), &configuration, said);
-                factory.create(&configuration, &Surroundings { trust_content, ..surroundings.clone() })
+                let configuration = surroundings.seal.open_configuration(&configuration);
+                let surroundings = Surroundings { trust_content, ..surroundings.clone() };
+                let connector = factory.create(&configuration, &surroundings).map_err(redacted)?;
+                Ok(Arc::new(SealedNames { connector, seal: surroundings.seal }))
             }
             None => {
                 let known = self.kinds().collect::<Vec<_>>().join(", ");

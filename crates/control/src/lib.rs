@@ -31,8 +31,8 @@ pub use metrics::Metrics;
 pub use orchestrator::{Orchestrator, OrchestratorConfig};
 pub use progress::{Progress, ProgressSnapshot};
 pub use relay::relay_events;
-pub use reveal::{RevealKey, reveal};
-pub use rules::RuleCache;
+pub use reveal::{RevealKey, Revealed, reveal};
+pub use rules::{RuleCache, seal_source};
 pub use stop::{Stop, StopSignal};
 pub use worker::{WindowLimits, Worker, WorkerConfig, WorkerParts};
 

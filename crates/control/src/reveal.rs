@@ -7,7 +7,7 @@ use std::sync::Arc;
 use domesday_connector::Connector;
 use domesday_engine::Scanner;
 use domesday_model::{FindingDraft, Fingerprint, ListedObject, Location, ObjectReport, ScanOptions, Span};
-use domesday_scheduler::{Packet, PacketTotals, ResultSink, ScanCore};
+use domesday_scheduler::{Packet, PacketTotals, RawValue, ResultSink, ScanCore};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
@@ -16,6 +16,14 @@ use crate::kinds::classify::{PacketSource, packet_options};
 /// Which occurrence a value belongs to.
 pub type RevealKey = (Location, Span, String, Fingerprint);
 
+/// What was found in one object, as it is.
+#[derive(Default)]
+pub struct Revealed {
+    pub values: HashMap<RevealKey, Vec<u8>>,
+    /// The primary keys of rows, by what the book names these rows.
+    pub rows: HashMap<Box<str>, Box<str>>,
+}
+
 /// The values found in one object of a data source, nested ones included.
 pub async fn reveal(
     core: &ScanCore,
@@ -23,10 +31,10 @@ pub async fn reveal(
     connector: Arc<dyn Connector>,
     options: &ScanOptions,
     object: ListedObject,
-) -> HashMap<RevealKey, Vec<u8>> {
+) -> Revealed {
     let (done, ended) = oneshot::channel();
-    let values = Arc::new(Mutex::new(HashMap::new()));
-    let sink = Revealed { values: Arc::clone(&values), done: Mutex::new(Some(done)) };
+    let revealed = Arc::new(Mutex::new(Revealed::default()));
+    let sink = Revealing { revealed: Arc::clone(&revealed), done: Mutex::new(Some(done)) };
     let mut options = packet_options(options);
     options.reveal = true;
     core.submit(Packet {
@@ -37,15 +45,15 @@ pub async fn reveal(
     });
     // A core that went away reveals nothing; the report then says that the value is not to be had.
     let _ = ended.await;
-    std::mem::take(&mut *values.lock())
+    std::mem::take(&mut *revealed.lock())
 }
 
-struct Revealed {
-    values: Arc<Mutex<HashMap<RevealKey, Vec<u8>>>>,
+struct Revealing {
+    revealed: Arc<Mutex<Revealed>>,
     done: Mutex<Option<oneshot::Sender<()>>>,
 }
 
-impl ResultSink for Revealed {
+impl ResultSink for Revealing {
     fn findings(&self, _: Vec<FindingDraft>) {}
 
     fn object(&self, _: ObjectReport) {}
@@ -56,8 +64,12 @@ impl ResultSink for Revealed {
         }
     }
 
-    fn reveal(&self, finding: &FindingDraft, value: &[u8]) {
+    fn reveal(&self, finding: &FindingDraft, raw: &RawValue) {
         let key = ((*finding.location).clone(), finding.span, finding.rule.to_string(), finding.fingerprint);
-        self.values.lock().insert(key, value.to_vec());
+        let mut revealed = self.revealed.lock();
+        revealed.values.insert(key, raw.value.to_vec());
+        if let (Some(name), Some(row)) = (&finding.row, &raw.row) {
+            revealed.rows.insert(name.clone(), row.clone());
+        }
     }
 }

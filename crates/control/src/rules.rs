@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use domesday_engine::{RuleSet, RuleSource, Scanner};
+use domesday_connector::{NotOpened, Seal};
+use domesday_engine::{RuleErrors, RuleSet, RuleSource, Scanner};
 use domesday_model::{RuleSetHash, Score};
 use domesday_store::SharedStore;
 use parking_lot::Mutex;
@@ -45,9 +46,24 @@ impl RuleCache {
         serde_json::to_string(&sources).expect("texts have a form in JSON")
     }
 
-    /// A rule set as the book has it.
+    /// A rule set as the book has it: what it allows by its content is sealed, and matches nothing.
     pub async fn stored(store: &dyn SharedStore, hash: RuleSetHash) -> Result<RuleSet, ControlError> {
         read(store, hash).await
+    }
+
+    /// A rule set in the form in which the book may have it, to scan with: what it allows by its content is sealed in its
+    /// sources, and its hash is that of the sealed form, for that of the content could be used to guess it.
+    pub fn sealed(rules: &Arc<RuleSet>, seal: &Seal) -> Result<Arc<RuleSet>, RuleErrors> {
+        if !rules.sources().iter().any(RuleSource::has_allowed) {
+            return Ok(Arc::clone(rules));
+        }
+        let sources: Vec<RuleSource> =
+            rules.sources().iter().map(|source| seal_source(source, seal)).collect();
+        if sources == rules.sources() {
+            return Ok(Arc::clone(rules));
+        }
+        let sealed = RuleSet::load(&sources)?;
+        Ok(Arc::new(RuleSet::clone(rules).kept_as(&sealed)))
     }
 
     /// The scanner of a rule set that reports from `floor` on. With `heeds_marks` ignore marks count.
@@ -57,6 +73,7 @@ impl RuleCache {
         hash: RuleSetHash,
         floor: Score,
         heeds_marks: bool,
+        seal: &Seal,
     ) -> Result<Arc<Scanner>, ControlError> {
         let key = (hash, floor, heeds_marks);
         if let Some(scanner) = self.ready(key) {
@@ -69,7 +86,7 @@ impl RuleCache {
         let known = self.cached.lock().rules.get(&hash).cloned();
         let rules = match known {
             Some(rules) => rules,
-            None => Arc::new(read(store, hash).await?),
+            None => Arc::new(opened(read(store, hash).await?, seal)?),
         };
         let scanner = Arc::new(Scanner::with_floor(Arc::clone(&rules), floor).heeding_marks(heeds_marks));
         let mut cached = self.cached.lock();
@@ -85,6 +102,35 @@ impl RuleCache {
         self.cached.lock().scanners.get(&key).cloned()
     }
 }
+
+/// A rule file with what it allows by its content sealed, unless it is already.
+pub fn seal_source(source: &RuleSource, seal: &Seal) -> RuleSource {
+    source.map_allowed(|text| {
+        (!text.starts_with(SEALED)).then(|| format!("{SEALED}{}", seal.seal(ALLOWED, text.as_bytes())))
+    })
+}
+
+/// The same rules, to scan with.
+fn opened(sealed: RuleSet, seal: &Seal) -> Result<RuleSet, ControlError> {
+    let mut failed = Ok(());
+    let mut open = |text: &str| {
+        let opened = seal.open(ALLOWED, text.strip_prefix(SEALED)?);
+        let opened = opened.and_then(|bytes| String::from_utf8(bytes).map_err(|_| NotOpened));
+        opened.map_err(|error| failed = Err(error)).ok()
+    };
+    let sources: Vec<RuleSource> =
+        sealed.sources().iter().map(|source| source.map_allowed(&mut open)).collect();
+    failed.map_err(|error| ControlError::Rules(format!("what they allow: {error}")))?;
+    if sources == sealed.sources() {
+        return Ok(sealed);
+    }
+    let opened = RuleSet::load(&sources).map_err(|errors| ControlError::Rules(errors.to_string()))?;
+    Ok(opened.kept_as(&sealed))
+}
+
+/// What allowed texts are sealed for, and how one begins.
+const ALLOWED: &str = "allow";
+const SEALED: &str = "sealed:";
 
 /// A rule set as the book has it. One that this version reads differently is refused.
 async fn read(store: &dyn SharedStore, hash: RuleSetHash) -> Result<RuleSet, ControlError> {

@@ -16,10 +16,7 @@ impl FingerprintKey {
 
     /// Names the key without telling it; stored beside fingerprints.
     pub fn id(&self) -> String {
-        blake3::derive_key("domesday fingerprint key id", &self.0)[..4]
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect()
+        self.derive("domesday fingerprint key id")[..4].iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
     pub fn fingerprint(&self, value: &[u8]) -> Fingerprint {
@@ -28,10 +25,24 @@ impl FingerprintKey {
         Fingerprint(out)
     }
 
+    /// A key for something else. It tells nothing of this key, nor of one that was made for another purpose.
+    pub fn derive(&self, purpose: &str) -> [u8; 32] {
+        blake3::derive_key(purpose, &self.0)
+    }
+
+    /// What names a value that must not be shown: enough to recognise it by someone who knows it, and to tell it from
+    /// others by anyone.
+    pub fn name(&self, value: &[u8]) -> String {
+        let mut name = preview(value);
+        name.push('~');
+        name.extend(self.fingerprint(value).0[..NAME_LEN].iter().map(|byte| format!("{byte:02x}")));
+        name
+    }
+
     /// A key for the hashes in sketches of columns. It tells nothing of this key, and a fingerprint nothing of a
     /// hash made with it. Sketches are merged only if their seed is the same.
     pub fn sketch_key(&self, seed: u64) -> [u8; 16] {
-        let key = blake3::derive_key("domesday column sketch key", &self.0);
+        let key = self.derive("domesday column sketch key");
         let mut out = [0; 16];
         out.copy_from_slice(&blake3::keyed_hash(&key, &seed.to_le_bytes()).as_bytes()[..16]);
         out
@@ -60,6 +71,8 @@ impl fmt::Debug for Fingerprint {
     }
 }
 
+/// Bytes of its fingerprint in a value's name: equal ones are of equal values among the rows of a table.
+const NAME_LEN: usize = 8;
 /// Characters of a value that a preview shows at its start, at most.
 const PREVIEW_HEAD_MAX: usize = 4;
 /// Characters of a value that a preview shows at its end, at most.
@@ -99,6 +112,15 @@ mod tests {
         assert_eq!(a.fingerprint(b"v"), a.fingerprint(b"v"));
         assert_ne!(a.fingerprint(b"v"), b.fingerprint(b"v"));
         assert!(!format!("{a:?}").contains("0101"));
+    }
+
+    #[test]
+    fn a_name_tells_values_apart_and_does_not_tell_them() {
+        let key = FingerprintKey::new([1; 32]);
+        let (a, b) = (key.name(b"731-42-6508"), key.name(b"731-42-6509"));
+        assert!(a.starts_with("7****~") && a.len() == "7****~".len() + 2 * NAME_LEN, "{a}");
+        assert_ne!(a, b);
+        assert_eq!(key.fingerprint(b"731-42-6508").to_string()[..2 * NAME_LEN], a["7****~".len()..]);
     }
 
     #[test]

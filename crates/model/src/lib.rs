@@ -14,6 +14,7 @@ pub mod object;
 pub mod origin;
 pub mod reason;
 pub mod record;
+pub mod redact;
 pub mod regulation;
 pub mod rows;
 pub mod sensitivity;

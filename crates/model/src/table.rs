@@ -43,6 +43,52 @@ pub struct ColumnShape {
     pub comment: Option<String>,
 }
 
+impl ColumnShape {
+    /// Whether its values are numbers that a database counts rows with, as far as its declared type tells.
+    pub fn is_integer(&self) -> bool {
+        let word = self.type_name.split([' ', '(']).next().unwrap_or_default();
+        INTEGERS.iter().any(|name| name.eq_ignore_ascii_case(word))
+    }
+
+    /// Whether this value of the column is a plain integer, which names a row and tells nothing else.
+    pub fn is_plain(&self, value: &[u8]) -> bool {
+        let digits = value.strip_prefix(b"-").unwrap_or(value);
+        self.is_integer()
+            && (1..=INTEGER_DIGITS).contains(&digits.len())
+            && digits.iter().all(u8::is_ascii_digit)
+    }
+}
+
+impl TableShape {
+    /// Whether a primary key is of plain integers only.
+    pub fn is_plain_key(&self, key: &[String]) -> bool {
+        key.len() == self.primary_key.len()
+            && self.primary_key.iter().zip(key).all(|(&column, value)| {
+                self.columns.get(column as usize).is_some_and(|column| column.is_plain(value.as_bytes()))
+            })
+    }
+}
+
+/// Declared types of integers, without their arguments.
+const INTEGERS: [&str; 14] = [
+    "int",
+    "integer",
+    "bigint",
+    "smallint",
+    "tinyint",
+    "mediumint",
+    "int2",
+    "int4",
+    "int8",
+    "serial",
+    "bigserial",
+    "smallserial",
+    "oid",
+    "xid",
+];
+/// Digits of the largest integer of 64 bits.
+const INTEGER_DIGITS: usize = 20;
+
 /// What was observed of one table, or of one range of its rows. Ranges of a table are merged when they are read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TableObservation {
@@ -57,4 +103,35 @@ pub struct TableObservation {
     pub is_sample: bool,
     /// Per column of the shape, in its order: an encoded sketch of its values, without any value.
     pub sketches: Vec<Vec<u8>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_integers_of_integer_columns_are_plain() {
+        let column = |type_name: &str| ColumnShape { type_name: type_name.into(), ..ColumnShape::default() };
+        for (type_name, value, plain) in [
+            ("bigint", "-5", true),
+            ("INT(11) unsigned", "18446744073709551615", true),
+            ("text", "731426508", false),
+            ("interval", "5", false),
+            ("", "5", false),
+            // SQLite lets a column of integers hold anything.
+            ("INTEGER", "ann@example.com", false),
+            ("INTEGER", "", false),
+        ] {
+            assert_eq!(column(type_name).is_plain(value.as_bytes()), plain, "{type_name} {value}");
+        }
+        let shape = TableShape {
+            columns: vec![column("text"), column("int")],
+            primary_key: vec![1],
+            ..TableShape::default()
+        };
+        assert!(shape.is_plain_key(&["7".into()]));
+        assert!(!shape.is_plain_key(&["7".into(), "8".into()]) && !shape.is_plain_key(&[]));
+        let both = TableShape { primary_key: vec![1, 0], ..shape };
+        assert!(!both.is_plain_key(&["7".into(), "8".into()]));
+    }
 }

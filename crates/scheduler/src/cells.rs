@@ -189,7 +189,7 @@ impl WorkerCtx {
         at: &Inside,
         cell: &[u8],
     ) {
-        let name = stream.scan.row_text(rows, at.row as usize, &stream.matches).into();
+        let name = stream.scan.row_name(rows, at.row as usize).into();
         let column = &stream.columns[at.column].location;
         let child = ObjectCtx::cell(obj, column, name, Arc::clone(&stream.budget), stream.depth);
         self.metrics().objects_discovered.add(1);

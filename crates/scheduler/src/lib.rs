@@ -56,6 +56,6 @@ pub use domesday_engine::{CopiedRange, PathKind, ReusableHits};
 pub use frontier::{ObjectFrontier, Permit};
 pub use metrics::Metrics;
 pub use opened::{DeltaBase, DeltaReuse, HitsSlot, OpenBytes, Opened};
-pub use packet::{Packet, PacketHandle, PacketOptions, PacketTotals, ResultSink};
+pub use packet::{Packet, PacketHandle, PacketOptions, PacketTotals, RawValue, ResultSink};
 pub use source::{CursorState, EnumCursor, ObjectDescriptor, ObjectSource};
 pub use task::{ENUM_BATCH_SIZE, MAX_FETCH_SPAWNS_PER_ENUM};

@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 use domesday_content::{Budget, ObjectError, UnsupportedFormat};
 use domesday_engine::PathKind;
 use domesday_model::reason::Weight;
-use domesday_model::{Location, NestedStep, ObjectReport, ObjectStatus, Reason, TableObservation};
+use domesday_model::{Location, NestedStep, ObjectReport, ObjectStatus, Reason, TableObservation, redact};
 use parking_lot::Mutex;
 
 use crate::executor::Turn;
@@ -88,12 +88,18 @@ impl ObjectCtx {
 
     pub(crate) fn nested(
         parent: &ObjectRef,
-        step: NestedStep,
+        mut step: NestedStep,
         budget: Arc<Budget>,
         depth: u32,
         permit: Option<Permit>,
     ) -> ObjectRef {
         let kind = PathKind::of(&step.name);
+        // The name is in what is found inside; it is not what the object is opened by.
+        let secrets = redact::secret_parts(&step.name);
+        if !secrets.is_empty() {
+            step.name =
+                redact::replaced(&step.name, &secrets, |secret| parent.packet.key.name(secret).into_bytes());
+        }
         let nested = Nested { parent: Arc::clone(parent), step, kind, budget, depth, row: None };
         Self::new(Arc::clone(&parent.packet), Origin::Nested(Box::new(nested)), permit, None)
     }
@@ -276,8 +282,8 @@ impl ObjectCtx {
         totals.incomplete.fetch_add(u64::from(is_incomplete), Ordering::Relaxed);
         if !kept.is_empty() {
             for kept in &kept {
-                if let Some(value) = kept.value() {
-                    sink.reveal(&kept.draft, value);
+                if let Some(raw) = kept.raw() {
+                    sink.reveal(&kept.draft, raw);
                 }
             }
             sink.findings(kept.into_iter().map(|kept| kept.draft).collect());

@@ -12,20 +12,22 @@ use domesday_model::{FindingDraft, Span, Suppressed, SuppressedBy};
 /// Occurrences of one rule that one control suppresses and that are kept one by one, at most.
 const SUPPRESSED_MAX: usize = 100;
 
+use crate::packet::RawValue;
+
 /// An occurrence that may be reported. Its value is kept only if the packet asked for values, and shows
 /// in no debug output.
 pub(crate) struct Kept {
     pub(crate) draft: FindingDraft,
-    value: Option<Box<[u8]>>,
+    raw: Option<RawValue>,
 }
 
 impl Kept {
-    pub(crate) fn new(draft: FindingDraft, value: Option<Box<[u8]>>) -> Self {
-        Kept { draft, value }
+    pub(crate) fn new(draft: FindingDraft, raw: Option<RawValue>) -> Self {
+        Kept { draft, raw }
     }
 
-    pub(crate) fn value(&self) -> Option<&[u8]> {
-        self.value.as_deref()
+    pub(crate) fn raw(&self) -> Option<&RawValue> {
+        self.raw.as_ref()
     }
 }
 

@@ -33,7 +33,14 @@ pub trait ResultSink: Send + Sync {
 
     /// The value of a finding, just before `findings` gets it. Called only for packets that set
     /// [`PacketOptions::reveal`]; the value must not be stored or logged.
-    fn reveal(&self, _finding: &FindingDraft, _value: &[u8]) {}
+    fn reveal(&self, _finding: &FindingDraft, _raw: &RawValue) {}
+}
+
+/// What was found, as it is. It has no debug output.
+pub struct RawValue {
+    pub value: Box<[u8]>,
+    /// The primary key of its row, or the row's number.
+    pub row: Option<Box<str>>,
 }
 
 /// Objects to scan, and how.

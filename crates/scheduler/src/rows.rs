@@ -9,7 +9,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use domesday_columns::{CellMatch, SketchKey, TableScan};
+use domesday_columns::{CellMatch, TableScan};
 use domesday_content::{Budget, ObjectError, OpenTable, RowReader};
 use domesday_model::fingerprint::preview;
 use domesday_model::{
@@ -22,7 +22,7 @@ use crate::executor::WorkerCtx;
 use crate::fetch::Fetch;
 use crate::object::ObjectRef;
 use crate::occurrences::{Kept, Tally};
-use crate::packet::PacketCtx;
+use crate::packet::{PacketCtx, RawValue};
 use crate::position::{code_points, raw_len};
 use crate::scan::chain;
 use crate::task::Task;
@@ -83,7 +83,7 @@ impl TableStream {
             shape.columns.iter().map(|column| column.name.as_str()).enumerate().map(column).collect();
         let (budget, depth) = obj.budget(None);
         TableStream {
-            scan: TableScan::new(&shape, SketchKey(obj.packet().key.sketch_key(reader.seed()))),
+            scan: TableScan::new(&shape, &obj.packet().key, reader.seed()),
             batch: RowBatch::new(shape.columns.len()),
             table,
             shape,
@@ -221,7 +221,7 @@ impl TableStream {
             let text = texts.get(row, *column);
             place = place.advance(*column, cell, found.span.start, text);
             let end = place.offset + raw_len(&cell[found.span.clone()], text.units);
-            let name = name.get_or_insert_with(|| self.scan.row_text(batch, row as usize, matches).into());
+            let name = name.get_or_insert_with(|| self.scan.row_name(batch, row as usize).into());
             let rule = &rules.rules()[found.rule as usize];
             let draft = FindingDraft {
                 location: Arc::clone(&into.location),
@@ -238,8 +238,11 @@ impl TableStream {
                 // Told when all of the table are known.
                 suppressed: None,
             };
-            let value = packet.options.reveal.then(|| value.into());
-            into.rules[tally].tally.kept.push(Kept::new(draft, value));
+            let raw = packet.options.reveal.then(|| RawValue {
+                value: value.into(),
+                row: Some(self.scan.row_key(batch, row as usize).into()),
+            });
+            into.rules[tally].tally.kept.push(Kept::new(draft, raw));
         }
     }
 

@@ -14,6 +14,7 @@ use crate::executor::WorkerCtx;
 use crate::object::ObjectCtx;
 use crate::occurrences::{Kept, Tally};
 use crate::opened::DeltaReuse;
+use crate::packet::RawValue;
 use crate::position::{Place, Units, raw_len};
 
 /// Which bytes of a buffer are a chunk, and where in the object they are. Buffers are at most 4 MiB, so
@@ -161,8 +162,8 @@ fn tally(obj: &ObjectCtx, bytes: &[u8], at: ChunkPlace, matches: &[Match]) -> Ve
             // Told when all of the object are known.
             suppressed: None,
         };
-        let value = packet.options.reveal.then(|| value.into());
-        tally.kept.push(Kept::new(draft, value));
+        let raw = packet.options.reveal.then(|| RawValue { value: value.into(), row: None });
+        tally.kept.push(Kept::new(draft, raw));
     }
     tallies
 }

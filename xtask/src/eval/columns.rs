@@ -8,16 +8,16 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
-use domesday_columns::{ColumnLabel, ColumnSketch, LabelKind, SketchKey, TableScan, classify};
+use domesday_columns::{ColumnLabel, ColumnSketch, LabelKind, TableScan, classify};
 use domesday_engine::{Rule, RuleSet, Scanner, Scratch};
-use domesday_model::{Category, ColumnShape, RowBatch, Score, TableShape};
+use domesday_model::{Category, ColumnShape, FingerprintKey, RowBatch, Score, TableShape};
 use serde::Deserialize;
 
 use super::metrics::Counts;
 use super::types;
 
 /// The same for everybody.
-const KEY: SketchKey = SketchKey(*b"evaluated always");
+const KEY: [u8; FingerprintKey::LEN] = [7; FingerprintKey::LEN];
 
 /// One column of a set.
 #[derive(Deserialize)]
@@ -82,7 +82,7 @@ fn labels_of(column: &Column, scanner: &Scanner, scratch: &mut Scratch) -> Resul
     let name = column.column.clone();
     let columns = vec![ColumnShape { name, type_name: column.type_name.clone(), comment: None }];
     let shape = TableShape { columns, ..TableShape::default() };
-    let mut scan = TableScan::new(&shape, KEY);
+    let mut scan = TableScan::new(&shape, &FingerprintKey::new(KEY), 0);
     let mut found = Vec::new();
     for rows in column.values.chunks(RowBatch::ROWS_MAX) {
         let mut batch = RowBatch::new(1);

@@ -19,6 +19,7 @@ use crate::args::{AllowArgs, DatasourceAdd, DatasourceArgs, DatasourceCommand, D
 use crate::book;
 use crate::definition::datasource as definition;
 use crate::document::{self, Change};
+use crate::sealing::Sealing;
 use crate::{Exit, output, say, state};
 
 pub fn run(args: &DatasourceArgs) -> Result<Exit> {
@@ -54,7 +55,7 @@ impl<'a> DatasourceJson<'a> {
 }
 
 async fn add(args: &DatasourceAdd) -> Result<Exit> {
-    let specs = match (&args.file, &args.name) {
+    let mut specs = match (&args.file, &args.name) {
         (Some(file), name) => from_file(file, name.as_deref())?,
         (None, Some(name)) => vec![definition::from_flags(name, &args.fields)?],
         (None, None) => bail!("name the data source, or give a --file"),
@@ -76,6 +77,8 @@ async fn add(args: &DatasourceAdd) -> Result<Exit> {
             bail!("datasource {}: is given twice", spec.name);
         }
     }
+    let sealing = Sealing::of(&args.state, store.as_ref()).await?;
+    specs.iter_mut().try_for_each(|spec| sealing.datasource(spec))?;
     let mut added: Vec<&str> = Vec::new();
     for spec in &specs {
         if let Err(error) = store.put_datasource(spec, Put::New).await {
@@ -173,7 +176,7 @@ async fn show(name: &str, json: bool, state: &StateArgs) -> Result<Exit> {
 async fn edit(args: &DatasourceEdit) -> Result<Exit> {
     let store = book::administer(&args.state).await?;
     let before = find(store.as_ref(), &args.name).await?.spec;
-    let after = match &args.file {
+    let mut after = match &args.file {
         Some(file) => match from_file(file, Some(&args.name))?.pop() {
             Some(spec) => spec,
             None => bail!("{}: there is no datasource in it", file.display()),
@@ -181,6 +184,7 @@ async fn edit(args: &DatasourceEdit) -> Result<Exit> {
         None => definition::edited(&before, args)?,
     };
     definition::check(&after)?;
+    Sealing::of(&args.state, store.as_ref()).await?.datasource(&mut after)?;
     let changes = document::changes(&serde_json::to_value(&before)?, &serde_json::to_value(&after)?);
     if !changes.is_empty() {
         store.put_datasource(&after, Put::Replace).await?;
@@ -232,7 +236,8 @@ async fn test(name: &str, allow: &AllowArgs, json: bool, state: &StateArgs) -> R
     let folder = state::folder(state.state.as_deref())?;
     let policy = allow.policy().context("--allow-credentials")?.keeping_path(folder.clone());
     let credentials = Arc::new(CredentialManager::default().under(policy));
-    let surroundings = Surroundings { own_state: Some(folder), credentials, ..Surroundings::default() };
+    let seal = Sealing::of(state, store.as_ref()).await?.seal();
+    let surroundings = Surroundings { own_state: Some(folder), credentials, seal, ..Surroundings::default() };
     let trial =
         definition::try_out(&spec, &surroundings).await.with_context(|| format!("datasource {name}"))?;
     let steps = Step::ALL.iter().enumerate().map(|(index, step)| {

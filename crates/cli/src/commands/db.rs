@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::{list_format, logins, runtime, stdout_style};
 use crate::args::{DbArgs, DbCommand, StateArgs};
 use crate::book::{self, Place};
+use crate::sealing::Sealing;
 use crate::{Exit, fingerprint, output};
 
 pub fn run(args: &DbArgs) -> Result<Exit> {
@@ -66,6 +67,8 @@ async fn migrate(fingerprint_key: Option<&str>, json: bool, state: &StateArgs) -
             holds.unwrap_or_default()
         );
     }
+    let sealing = Sealing::with(fingerprint_key, state, store.as_ref()).await?;
+    sealing.definitions(store.as_ref()).await?;
     let mut line = format!("the book has schema {}", now.version);
     if let Some(id) = &holds {
         line.push_str(&format!(" and fingerprint key {id}"));

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use domesday_connector::Connector;
-use domesday_control::{RevealKey, reveal};
+use domesday_control::{Revealed, reveal};
 use domesday_engine::{RuleSet, Scanner};
 use domesday_model::{
     ConfigurationUsed, DatasourceId, JobStatus, ListedObject, ObjectKey, RecordKind, ScanOptions, Score,
@@ -74,8 +74,10 @@ pub struct Values<'a> {
 impl Values<'_> {
     /// Those of one object, read again. What has rows is a table, or a file with tables or separated values in it, which
     /// its connector opens as a file whatever it is taken for.
-    async fn of(&self, object: &(DatasourceId, ObjectKey), has_rows: bool) -> HashMap<RevealKey, Vec<u8>> {
-        let Some(Reader { connector, scanner }) = self.readers.get(&object.0) else { return HashMap::new() };
+    async fn of(&self, object: &(DatasourceId, ObjectKey), has_rows: bool) -> Revealed {
+        let Some(Reader { connector, scanner }) = self.readers.get(&object.0) else {
+            return Revealed::default();
+        };
         let kind = if has_rows { RecordKind::Table } else { RecordKind::File };
         let object = ListedObject { kind, ..ListedObject::by_key(object.1.clone()) };
         let (scanner, connector) = (Arc::clone(scanner), Arc::clone(connector));
@@ -108,10 +110,10 @@ impl Reporting<'_> {
         let mut report = Report::begin(format, &mut out.writer, meta)?;
         let filter = OccurrenceFilter { with_suppressed: self.show_suppressed, ..self.filter.clone() };
         let mut occurrences = self.store.occurrences(job.id, filter).await?;
-        let mut revealed = Revealed::default();
+        let mut object = RevealedObject::default();
         let mut comparison = self.baseline.map(Baseline::compare);
         while let Some(occurrence) = occurrences.recv().await {
-            let occurrence = occurrence?;
+            let mut occurrence = occurrence?;
             let hidden = match &occurrence.suppressed {
                 // It is among those that the book counts.
                 Some(by) => Some(Hidden { by: Control::Scan(by.by.clone()), count: by.count }),
@@ -125,7 +127,7 @@ impl Reporting<'_> {
                 continue;
             }
             let value = match &self.values {
-                Some(values) => revealed.value(values, &occurrence).await,
+                Some(values) => object.reveal(values, &mut occurrence).await,
                 None => None,
             };
             report.row(&Row { occurrence: &occurrence, value, hidden: hidden.as_ref() })?;
@@ -201,21 +203,25 @@ pub fn exit(job: &MasterJob, findings: u64) -> Exit {
 /// The values of the object whose findings are being written. Rows come object by object, so one is
 /// enough.
 #[derive(Default)]
-struct Revealed {
+struct RevealedObject {
     object: Option<(DatasourceId, ObjectKey)>,
-    values: HashMap<RevealKey, Vec<u8>>,
+    revealed: Revealed,
 }
 
-impl Revealed {
-    async fn value(&mut self, values: &Values<'_>, occurrence: &Occurrence) -> Option<&[u8]> {
+impl RevealedObject {
+    /// The value of an occurrence, which is given the key of its row as it is.
+    async fn reveal(&mut self, values: &Values<'_>, occurrence: &mut Occurrence) -> Option<&[u8]> {
         let object = (occurrence.datasource, occurrence.location.key.clone());
         if self.object.as_ref() != Some(&object) {
-            self.values = values.of(&object, occurrence.row.is_some()).await;
+            self.revealed = values.of(&object, occurrence.row.is_some()).await;
             self.object = Some(object);
         }
         let key =
             (occurrence.location.clone(), occurrence.span, occurrence.rule.clone(), occurrence.fingerprint);
-        self.values.get(&key).map(Vec::as_slice)
+        if let Some(row) = occurrence.row.as_ref().and_then(|name| self.revealed.rows.get(name)) {
+            occurrence.row = Some(row.clone());
+        }
+        self.revealed.values.get(&key).map(Vec::as_slice)
     }
 }
 

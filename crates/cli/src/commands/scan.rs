@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use domesday_connector::credentials::{CredentialManager, CredentialPolicy, RunSecrets};
-use domesday_connector::{HostPattern, Registry, Surroundings};
+use domesday_connector::{HostPattern, Registry, Seal, Surroundings};
 use domesday_control::{Local, LocalConfig, Progress, RuleCache, StopSignal, WorkerParts, run_local};
 use domesday_engine::{RuleSet, Scanner};
 use domesday_model::{
@@ -53,7 +53,7 @@ pub fn run(args: &ScanArgs) -> Result<Exit> {
     if let Some(config) = config.as_ref().filter(|_| !args.quiet) {
         say(format_args!("using {} (--no-config leaves it out)", config.shown()));
     }
-    let Targets { targets, secrets } = target::targets(args, config.as_ref(), &folder)?;
+    let Targets { mut targets, secrets } = target::targets(args, config.as_ref(), &folder)?;
     if !args.quiet {
         for note in targets.iter().flat_map(|target| target.notes(args.trust())) {
             say(format_args!("{note}"));
@@ -83,6 +83,13 @@ pub fn run(args: &ScanArgs) -> Result<Exit> {
     let key = match key_reference {
         Some(reference) => runtime.block_on(fingerprint::resolve(&credentials, &reference))?,
         None => own_key.expect("the book comes with a key where none is named"),
+    };
+    let seal = Seal::new(&key);
+    targets.iter_mut().for_each(|target| target.seal(&seal));
+    let kept = RuleCache::sealed(&rules, &seal)?;
+    let (rules, scanner) = match Arc::ptr_eq(&kept, &rules) {
+        true => (rules, scanner),
+        false => (Arc::clone(&kept), self::scanner(&kept, &options, &targets)),
     };
     let infos = rules::infos(&rules);
     let only = args.report.only(&infos)?;
@@ -115,6 +122,7 @@ pub fn run(args: &ScanArgs) -> Result<Exit> {
             own_state: Some(folder),
             credentials,
             trust_content: args.trust(),
+            seal,
             ..Surroundings::default()
         },
         registry: connectors::of_scan(args.show_values),

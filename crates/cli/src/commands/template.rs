@@ -14,6 +14,7 @@ use crate::args::{StateArgs, TemplateAdd, TemplateArgs, TemplateCommand, Templat
 use crate::book;
 use crate::definition::template as definition;
 use crate::document;
+use crate::sealing::Sealing;
 use crate::{Exit, output, say};
 
 pub fn run(args: &TemplateArgs) -> Result<Exit> {
@@ -91,7 +92,7 @@ impl FiringsJson {
 }
 
 async fn add(args: &TemplateAdd) -> Result<Exit> {
-    let templates = match (&args.file, &args.name) {
+    let mut templates = match (&args.file, &args.name) {
         (Some(file), name) => from_file(file, name.as_deref())?,
         (None, Some(name)) => vec![definition::from_flags(name, &args.fields)?],
         (None, None) => bail!("name the template, or give a --file"),
@@ -115,6 +116,8 @@ async fn add(args: &TemplateAdd) -> Result<Exit> {
             bail!("template {}: is given twice", template.name);
         }
     }
+    let sealing = Sealing::of(&args.state, store.as_ref()).await?;
+    templates.iter_mut().try_for_each(|template| sealing.template(template))?;
     let mut added: Vec<&str> = Vec::new();
     for (template, firings) in templates.iter().zip(&firings) {
         if let Err(error) = store.put_template(template, Put::New, firings.first().copied()).await {
@@ -247,7 +250,7 @@ async fn edit(args: &TemplateEdit) -> Result<Exit> {
     let store = book::administer(&args.state).await?;
     let stored = find(store.as_ref(), &args.name).await?;
     let before = stored.template;
-    let after = match &args.file {
+    let mut after = match &args.file {
         Some(file) => match from_file(file, Some(&args.name))?.pop() {
             Some(template) => template,
             None => bail!("{}: there is no template in it", file.display()),
@@ -255,6 +258,7 @@ async fn edit(args: &TemplateEdit) -> Result<Exit> {
         None => definition::edited(&before, args)?,
     };
     definition::check(&after)?;
+    Sealing::of(&args.state, store.as_ref()).await?.template(&mut after)?;
     let now = store.due_templates().await?.now_ms;
     let firings = definition::firings(&after, now)?;
     let changes = document::changes(&definition::comparable(&before)?, &definition::comparable(&after)?);

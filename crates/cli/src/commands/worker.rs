@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use domesday_connector::Surroundings;
 use domesday_connector::credentials::{CredentialManager, CredentialPolicy};
+use domesday_connector::{Seal, Surroundings};
 use domesday_control::{RuleCache, WindowLimits, Worker, WorkerConfig, WorkerParts};
 use domesday_scheduler::{CoreConfig, ScanCore};
 use domesday_store::{AdminStore, WorkerStore};
@@ -42,8 +42,8 @@ async fn serve(args: &WorkerArgs) -> Result<Exit> {
     let policy = policy.keeping(args.fingerprint_key.parse().context("--fingerprint-key")?);
     let policy = state::default_folder().into_iter().fold(policy, CredentialPolicy::keeping_path);
     let credentials = Arc::new(CredentialManager::default().under(policy));
-    let surroundings = Surroundings { credentials, ..Surroundings::default() };
-    let key = fingerprint::resolve(&surroundings.credentials, &args.fingerprint_key).await?;
+    let key = fingerprint::resolve(&credentials, &args.fingerprint_key).await?;
+    let surroundings = Surroundings { credentials, seal: Seal::new(&key), ..Surroundings::default() };
     let core = args.slots.map_or_else(CoreConfig::default, |slots| CoreConfig::for_threads(slots.into()));
     let slots = core.threads;
     let Some(beginning) = fleet::begin(&args.process, CONNECTIONS_MAX).await? else { return Ok(Exit::Clean) };

@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use domesday_connector::address::{Address, Login};
 use domesday_connector::credentials::{CredentialReference, RunSecrets};
-use domesday_connector::{Configured, Exclude, HistoryFlags, NamedBy, TargetFlags, WebFlags};
-use domesday_model::{DatasourceSpec, ObjectKey, TrustContent};
+use domesday_connector::{Configured, Exclude, HistoryFlags, NamedBy, Seal, TargetFlags, WebFlags};
+use domesday_model::{DatasourceSpec, ObjectKey, TrustContent, redact};
 use serde_json::{Value, json};
 
 use crate::args::{GitArgs, ScanArgs};
@@ -268,6 +268,16 @@ impl Target {
     pub fn is_trusted(&self, asked: TrustContent) -> bool {
         let Self { spec, .. } = self;
         connectors::known().trusts_content(&spec.kind, &spec.configuration, asked).unwrap_or(false)
+    }
+
+    /// Seals what is secret in its address: from here on it is kept and shown.
+    pub fn seal(&mut self, seal: &Seal) {
+        self.spec.configuration = seal.seal_configuration(&self.spec.configuration);
+        self.spec.name = seal.seal_address(&self.spec.name);
+        self.source.name.clone_from(&self.spec.name);
+        let root = &self.source.root;
+        self.source.root = redact::replaced(root, &redact::secret_parts(root), |_| redact::REDACTED.into());
+        self.shown = redact::redacted(&self.shown).into_owned();
     }
 
     /// What makes this the same target as one that was typed before: all of it but the secret that came with it,

@@ -124,6 +124,12 @@ impl Place {
         serde_json::from_str(&answer.out).unwrap()
     }
 
+    /// A command, however it ends; what it said.
+    pub fn run_any(&self, arguments: &[&str]) -> String {
+        let ran = self.fleet.command(arguments).output().unwrap();
+        String::from_utf8_lossy(&[ran.stdout, ran.stderr].concat()).into_owned()
+    }
+
     pub fn orchestrator(&self, name: &str, group: &str) -> Process {
         self.fleet.orchestrator(name, group, LOGGING)
     }

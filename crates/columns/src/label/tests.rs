@@ -3,12 +3,12 @@
 use std::sync::{Arc, LazyLock};
 
 use domesday_engine::{RuleSet, Scanner, Scratch};
-use domesday_model::{ColumnShape, Level, RowBatch, Score, TableShape};
+use domesday_model::{ColumnShape, FingerprintKey, Level, RowBatch, Score, TableShape};
 
 use super::kinds::Kind;
 use super::{ColumnVerdict, LabelKind, classify, wilson};
 use crate::scan::TableScan;
-use crate::sketch::{ColumnSketch, SketchKey};
+use crate::sketch::ColumnSketch;
 
 static SCANNER: LazyLock<Scanner> = LazyLock::new(|| {
     let rules = RuleSet::builtin().unwrap_or_else(|errors| panic!("{errors}"));
@@ -25,7 +25,7 @@ fn verdict_of(column: ColumnShape, values: impl IntoIterator<Item = String>) -> 
     let shape = TableShape { columns: vec![column], ..TableShape::default() };
     let mut batch = RowBatch::new(1);
     values.into_iter().for_each(|value| batch.columns[0].push(value.as_bytes()));
-    let mut scan = TableScan::new(&shape, SketchKey([1; 16]));
+    let mut scan = TableScan::new(&shape, &FingerprintKey::new([1; 32]), 0);
     scan.scan(&SCANNER, &batch, &mut Scratch::new(), &mut Vec::new());
     let sketches: Vec<_> = scan.finish().iter().map(|bytes| ColumnSketch::decode(bytes).unwrap()).collect();
     classify(&shape, &sketches, SCANNER.rules()).swap_remove(0)

@@ -3,12 +3,12 @@
 use std::sync::{Arc, LazyLock};
 
 use domesday_engine::{Chunk, Match, RuleSet, Scanner, Scratch};
-use domesday_model::{ColumnShape, RowBatch, Score, TableShape};
+use domesday_model::{ColumnShape, FingerprintKey, RowBatch, Score, TableShape};
 use proptest::prelude::*;
 
 use super::{CellMatch, TableScan};
 use crate::header::{Frame, Vocabulary};
-use crate::sketch::{ColumnSketch, SketchKey};
+use crate::sketch::ColumnSketch;
 
 static SCANNER: LazyLock<Scanner> = LazyLock::new(|| {
     let rules = RuleSet::builtin().unwrap_or_else(|errors| panic!("{errors}"));
@@ -17,7 +17,7 @@ static SCANNER: LazyLock<Scanner> = LazyLock::new(|| {
 
 static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(|| Vocabulary::of(SCANNER.rules()));
 
-const KEY: SketchKey = SketchKey(*b"0123456789abcdef");
+static KEY: LazyLock<FingerprintKey> = LazyLock::new(|| FingerprintKey::new([5; 32]));
 
 fn shape(names: &[&str], primary_key: &[u32]) -> TableShape {
     let column = |name: &&str| ColumnShape { name: (*name).to_owned(), ..ColumnShape::default() };
@@ -42,7 +42,7 @@ fn batch(rows: &[Vec<Option<String>>], columns: usize) -> RowBatch {
 }
 
 fn scan(names: &[&str], batches: &[RowBatch]) -> (Vec<CellMatch>, Vec<ColumnSketch>) {
-    let mut table = TableScan::new(&shape(names, &[]), KEY);
+    let mut table = TableScan::new(&shape(names, &[]), &KEY, 0);
     let (mut out, mut scratch) = (Vec::new(), Scratch::new());
     let mut first = 0;
     for batch in batches {
@@ -146,7 +146,7 @@ proptest! {
     ) {
         let key = [0u32];
         let table = |parts: &[&[Vec<Option<String>>]]| {
-            let mut table = TableScan::new(&shape(&[name, "key"], &key), KEY);
+            let mut table = TableScan::new(&shape(&[name, "key"], &key), &KEY, 0);
             let (mut out, mut scratch) = (Vec::new(), Scratch::new());
             for part in parts {
                 table.scan(&SCANNER, &batch(part, 2), &mut scratch, &mut out);
@@ -198,20 +198,28 @@ fn a_password_is_known_by_its_columns_name() {
 }
 
 #[test]
-fn rows_are_named_by_their_key_without_what_is_found_in_it() {
+fn rows_are_named_by_plain_integers_and_by_no_other_value() {
     let names = ["email", "shop", "phone"];
     let rows = vec![
         vec![Some("ann.lee@corp-mail.org".into()), Some("7".into()), Some("+41 44 668 18 00".into())],
         vec![Some("nobody".into()), None, Some("+41 44 668 18 01".into())],
     ];
     let batch = batch(&rows, 3);
-    let mut table = TableScan::new(&shape(&names, &[0, 1]), KEY);
+    let mut shape_of = shape(&names, &[0, 1]);
+    shape_of.columns[1].type_name = "int(11)".into();
+    let mut table = TableScan::new(&shape_of, &KEY, 0);
     let (mut out, mut scratch) = (Vec::new(), Scratch::new());
     table.scan(&SCANNER, &batch, &mut scratch, &mut out);
-    assert_eq!(table.row_text(&batch, 0, &out), "ann****g,7");
-    assert_eq!(table.row_text(&batch, 1, &out), "nobody,null");
-    let keyless = TableScan::new(&shape(&names, &[]), KEY);
-    assert_eq!(keyless.row_text(&batch, 1, &out), "#2");
+    // Found or not: who the row is about is nobody's business.
+    assert_eq!(table.row_name(&batch, 0), format!("{},7", KEY.name(b"ann.lee@corp-mail.org")));
+    assert_eq!(table.row_name(&batch, 1), format!("{},null", KEY.name(b"nobody")));
+    assert!(!table.row_name(&batch, 1).contains("nobody"));
+    assert_eq!(table.row_key(&batch, 0), "ann.lee@corp-mail.org,7");
+    // Digits in a column of texts are no plain integer.
+    shape_of.columns[1].type_name = "text".into();
+    assert_eq!(TableScan::new(&shape_of, &KEY, 0).row_name(&batch, 0).matches('~').count(), 2);
+    let keyless = TableScan::new(&shape(&names, &[]), &KEY, 0);
+    assert_eq!(keyless.row_name(&batch, 1), "#2");
 }
 
 #[test]

@@ -297,11 +297,13 @@ fn judge(address: &Url, response: &Response, is_authenticated: bool) -> Result<(
     Err(FetchError::Final { error: ObjectError::new(reason, said), status: Some(status), is_authenticated })
 }
 
-/// What an answer is packed with, if that cannot be read.
+/// What an answer is packed with, if that cannot be read. Only a name is told: a server may say anything there.
 fn packed(headers: &HeaderMap) -> Option<String> {
     let packed = headers.get_all(CONTENT_ENCODING).iter().filter_map(|value| value.to_str().ok());
     let mut names = packed.flat_map(|names| names.split(',')).map(|name| name.trim().to_ascii_lowercase());
-    names.find(|name| !matches!(name.as_str(), "" | "identity" | "gzip" | "x-gzip" | "zstd"))
+    let other = names.find(|name| !matches!(name.as_str(), "" | "identity" | "gzip" | "x-gzip" | "zstd"))?;
+    let is_known = matches!(other.as_str(), "br" | "deflate" | "compress" | "x-compress" | "dcb" | "dcz");
+    Some(if is_known { other } else { "something else".to_owned() })
 }
 
 pub(super) fn passing(address: &Url, detail: &str) -> FetchError {

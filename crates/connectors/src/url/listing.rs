@@ -11,7 +11,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use domesday_connector::http::parse_date;
 use domesday_connector::{ConnectorError, Listing};
-use domesday_model::{ObjectKey, Reason, RecordKind, TargetDraft, UnitRecord, VersionMarks};
+use domesday_model::{ObjectKey, Reason, RecordKind, TargetDraft, UnitRecord, VersionMarks, redact};
 use reqwest::header::{CONTENT_LENGTH, ETAG, LAST_MODIFIED};
 use reqwest::{StatusCode, Url};
 use serde_json::json;
@@ -175,7 +175,9 @@ async fn ask(fetcher: &Fetcher, index: usize, url: Url) -> (usize, Url, Result<F
 fn version(fetched: &Fetched) -> Version {
     let text = |name| fetched.response.headers().get(name).and_then(|value| value.to_str().ok());
     let size = text(CONTENT_LENGTH).and_then(|size| size.parse().ok()).unwrap_or(0);
-    let tag = text(ETAG).map(|etag| ObjectKey::hash128(format!("{} {etag}", fetched.address).as_bytes()));
+    let tag = text(ETAG).map(|etag| {
+        ObjectKey::hash128(format!("{} {etag}", redact::redacted(fetched.address.as_str())).as_bytes())
+    });
     let modified = text(LAST_MODIFIED).and_then(parse_date).unwrap_or(0).saturating_mul(NANOS_PER_SECOND);
     Version { size, marks: VersionMarks { mtime_ns: modified, ctime_ns: modified, inode: 0, tag } }
 }

@@ -72,7 +72,7 @@ pub struct Worker {
     new_id: NewId,
     config: WorkerConfig,
     registry: Registry,
-    surroundings: Surroundings,
+    pub(crate) surroundings: Surroundings,
     pub(crate) core: Arc<ScanCore>,
     pub(crate) rules: RuleCache,
     pub(crate) progress: Arc<Progress>,

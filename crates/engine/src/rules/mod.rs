@@ -2,6 +2,7 @@
 //! and their content hash; it must not know how a chunk is searched.
 
 pub(crate) mod allow;
+mod allowed_texts;
 mod budget;
 mod classification;
 mod compiled;
@@ -229,6 +230,12 @@ impl RuleSet {
         let hash = known_hash.unwrap_or_else(|| hash::of(&rules, &unselected, &allows));
         let allows = Allows::new(allows, &rules);
         Ok(RuleSet { rules, unselected, allows, notes, sources: sources.to_vec(), hash })
+    }
+
+    /// The same rules under the name of another set, which says the same in another form: as it is kept by others.
+    #[must_use]
+    pub fn kept_as(self, kept: &RuleSet) -> RuleSet {
+        RuleSet { sources: kept.sources.clone(), hash: kept.hash, ..self }
     }
 
     /// Over what the rules and allows say, whatever the comments, the layout and the order of files.

@@ -14,7 +14,7 @@ mod tests;
 
 use std::time::Instant;
 
-use domesday_columns::{SketchKey, TableScan};
+use domesday_columns::TableScan;
 use domesday_engine::{LOOKAHEAD, LOOKBEHIND};
 use domesday_model::{ColumnShape, Location, RowBatch, TableKind, TableObservation, TableShape};
 
@@ -175,7 +175,7 @@ impl WorkerCtx {
         // others, which is all that the key is for.
         let numbered = TableShape { primary_key: vec![columns as u32], ..shape.clone() };
         let packet = obj.packet();
-        let mut scan = TableScan::new(&numbered, SketchKey(packet.key.sketch_key(0)));
+        let mut scan = TableScan::new(&numbered, &packet.key, 0);
         let mut batch = RowBatch::new(columns + 1);
         let rows = kept.len() as u64;
         let mut kept = kept.into_iter().peekable();

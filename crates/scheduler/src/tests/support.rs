@@ -213,8 +213,8 @@ impl ResultSink for Collector {
         self.totals.lock().unwrap().push(totals);
     }
 
-    fn reveal(&self, _: &FindingDraft, value: &[u8]) {
-        self.revealed.lock().unwrap().push(value.to_vec());
+    fn reveal(&self, _: &FindingDraft, raw: &RawValue) {
+        self.revealed.lock().unwrap().push(raw.value.to_vec());
     }
 }
 

@@ -13,7 +13,7 @@ use rusqlite::functions::FunctionFlags;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use rustix::fs::{FlockOperation, flock};
 
-use super::{LOCK_FILE, Result};
+use super::{LOCK_FILE, Result, scrub};
 use crate::clock::Clock;
 use crate::error::StoreError;
 use crate::migrate::{Applied, Migration, pending};
@@ -28,6 +28,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     Migration { name: "targets_and_origins", sql: include_str!("migrations/0007_targets_and_origins.sql") },
     Migration { name: "tables", sql: include_str!("migrations/0008_tables.sql") },
     Migration { name: "suppressed", sql: include_str!("migrations/0009_suppressed.sql") },
+    Migration { name: "no_raw_values", sql: include_str!("migrations/0010_no_raw_values.sql") },
 ];
 
 /// What the migrations make of an empty book. Altering tables step by step takes several times as long as making
@@ -120,6 +121,7 @@ pub(super) fn connect(path: &Path, clock: &Arc<dyn Clock>, access: Access) -> Re
     )?;
     match access {
         Access::Write => {
+            scrub::add_functions(&connection)?;
             // The mode is written once, into a file with nothing in it yet. A journal keeps that whole if the process
             // dies; if the power fails, the file is empty still, as it may be for as long as nothing was copied to it
             // from the log. So there is nothing to wait for the disk for.
@@ -179,7 +181,8 @@ pub(super) fn is_book(connection: &Connection) -> Result<bool> {
 /// Brings the book to the newest schema this version knows.
 pub(super) fn upgrade(connection: &mut Connection) -> Result<()> {
     if is_book(connection)? {
-        return migrate(connection, MIGRATIONS);
+        migrate(connection, MIGRATIONS)?;
+        return scrub::finish(connection);
     }
     // The first frame of a log waits for its head to be on the disk, lest frames of an older log be taken for those
     // that follow it. Nothing was ever committed to this one: there are none.

@@ -25,6 +25,7 @@ mod reporting;
 mod results;
 mod retry;
 mod rows;
+mod scrub;
 mod shared;
 mod spent;
 mod targets;

@@ -1,4 +1,5 @@
-//! What a server's complaint means to a scan.
+//! What a server's complaint means to a scan. Its words are told only where they are about names: others quote values
+//! and statements.
 
 use std::time::Duration;
 
@@ -64,7 +65,7 @@ pub(super) fn failure(what: &str, error: &Error) -> ConnectorError {
         code if CROWDED.contains(code) => {
             ConnectorError::Wait { after: CROWDED_WAIT, detail: format!("{what}: {said}") }
         }
-        _ => container(what, Reason::ReadError, &said),
+        code => container(what, Reason::ReadError, &format!("the server gave error {code}")),
     }
 }
 
@@ -103,7 +104,12 @@ mod tests {
             let error = ServerError { code, message: "no".into(), state: "HY000".into() };
             let failure = failure("reading `a`", &Error::Server(error));
             assert_eq!((failure.reason(), failure.is_retryable()), (reason, is_retryable), "{code}");
-            assert!(failure.to_string().starts_with("reading `a`: no (error "), "{failure}");
+            let told = if code == 1064 {
+                "reading `a`: the server gave error 1064"
+            } else {
+                "reading `a`: no (error "
+            };
+            assert!(failure.to_string().starts_with(told), "{failure}");
         }
     }
 }

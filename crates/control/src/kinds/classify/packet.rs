@@ -52,7 +52,8 @@ pub(super) async fn classify(
     let objects = session.ask(&halt, || session.store().packet_objects(packet)).await?;
     let (objects, carried) = carry_over(session, packet, objects, &halt).await?;
     let scanner = session.ask(&halt, || async {
-        match worker.rules.scanner(session.store(), packet.rule_set, floor, heeds_marks).await {
+        let seal = &worker.surroundings.seal;
+        match worker.rules.scanner(session.store(), packet.rule_set, floor, heeds_marks, seal).await {
             Err(ControlError::Store(error)) => Err(error),
             scanner => Ok(scanner),
         }

@@ -28,8 +28,8 @@ impl Enumeration<'_> {
     ) -> Result<(), ListError> {
         let mut page = begun.map_or(0, |last| last.page + 1);
         let resume_point = begun.and_then(|last| last.resume_point.as_deref());
-        if let Some(point) = resume_point {
-            tracing::info!(task_id = %self.packet.claim.task, %container, page, point, "listing resumed");
+        if resume_point.is_some() {
+            tracing::info!(task_id = %self.packet.claim.task, %container, page, "listing resumed");
         }
         let mut listing = match self.open(container, resume_point).await {
             Ok(listing) => listing,

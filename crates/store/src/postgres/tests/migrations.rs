@@ -51,7 +51,7 @@ async fn refusal(tampering: &str) -> StoreError {
 #[tokio::test]
 async fn newer_and_changed_books_are_refused() {
     let newer = refusal("INSERT INTO schema_migrations VALUES (99, 'later', 'x', 0)").await;
-    assert!(matches!(newer, StoreError::NewerSchema { found: 99, known: 10 }), "{newer}");
+    assert!(matches!(newer, StoreError::NewerSchema { found: 99, known: 11 }), "{newer}");
     let changed = refusal("UPDATE schema_migrations SET checksum = 'x' WHERE version = 2").await;
     assert!(
         matches!(&changed, StoreError::ChangedMigration { version: 2, name } if name == "enumeration"),
@@ -133,4 +133,49 @@ async fn the_status_tells_what_a_migration_would_do() {
     database.psql("INSERT INTO schema_migrations VALUES (99, 'later', 'x', 0)");
     let newer = PostgresStore::status(&database.url).await.unwrap();
     assert_eq!((newer.found, newer.pending), (99, vec![]));
+}
+
+/// What was raw in books of earlier versions is in no row any more, and unfinished work that needed it is said to have ended.
+#[tokio::test]
+async fn raw_values_are_taken_out_of_every_row() {
+    let database = Database::new();
+    book::migrate(&mut database.session().await, &MIGRATIONS[..8]).await.unwrap();
+    database.psql(
+        r#"INSERT INTO master_jobs (id, request_key, description, created_at) VALUES (decode(repeat('01', 16), 'hex'), '', 'https://h/?code=mrkdescription', 5);
+         INSERT INTO jobs (master_job_id, node_group, status, master_pending_commands, configuration, created_at)
+         VALUES (decode(repeat('01', 16), 'hex'), 'main', 'RUNNING', '[]', '{}', 5);
+         INSERT INTO datasources (name, kind, node_group, configuration, created_at)
+         VALUES ('a', 'postgres', 'main', '{}', 5),
+                ('url:https://h/?token=mrkname', 'url', 'main', '{"addresses":["https://ann:mrkpass@h/?x=0mrk456789abcdef0"]}', 5);
+         INSERT INTO enumeration_sessions (job_id, datasource_id, source_type, status, configuration, started_at, last_update)
+         VALUES (1, 1, 'postgres', 'IN_PROGRESS', '{}', 5, 5);
+         INSERT INTO tasks (job_id, datasource_id, session_id, type, status, payload, created_at)
+         VALUES (1, 1, 1, 'CLASSIFICATION', 'RUNNING', '{}', 5);
+         INSERT INTO task_units (task_id, job_id, session_id, key, page, status, resume_point)
+         VALUES (1, 1, 1, 'a', 0, 'COMMITTED', '{"after":["mrkpoint"]}');
+         INSERT INTO task_output_records (unit_id, sequence, kind, name, object_key_hash, size, mtime_ns, ctime_ns, inode, metadata)
+         VALUES (1, 0, 9, 'a', '', 1, 0, 0, 0, '{"to":["mrkbound"]}'), (1, 1, 0, 'https://h/x?sig=mrklink&a=1', '', 1, 0, 0, 0, NULL),
+                (1, 2, 0, '\x61ff', '', 1, 0, 0, 0, NULL);
+         INSERT INTO finding_occurrences (job_id, task_id, sequence, finding_id, score, reasons, span_start, span_end, line, column_number, decoding, row_key)
+         VALUES (1, 1, 0, '', 90, '', 0, 1, 1, 1, '', 'mrkrow'), (1, 1, 1, '', 90, '', 0, 1, 1, 1, '', '42'),
+                (1, 1, 2, '', 90, '', 0, 1, 1, 1, '', '731426508'), (1, 1, 3, '', 90, '', 0, 1, 1, 1, '', '#123456789');
+         INSERT INTO table_observations VALUES
+             (1, 1, 0, 1, 'a', '', 'a', '{"columns":[{"name":"ssn","type_name":"text"}],"primary_key":[0]}', 5, false, 'mrksketch'),
+             (1, 1, 1, 1, 'b', '', 'b', '{"columns":[{"name":"id","type_name":"bigint"}],"primary_key":[0]}', 5, false, '');
+         INSERT INTO rule_sets VALUES ('\x02', '[["a","[[allow]]\nvalues = [''mrkallow'']"]]', 5);
+         INSERT INTO events (job_id, kind, payload, created_at) VALUES (1, 'a', 'AKIAMRK0123456789mrk', 5)"#,
+    );
+    let store = database.open().await;
+    let dump = Server::shared().dump(&database.name);
+    let at = dump.find("mrk").map(|at| &dump[at.saturating_sub(100)..(at + 60).min(dump.len())]);
+    assert_eq!(at, None);
+    assert_eq!(store.master_job(MASTER).await.unwrap().unwrap().status, domesday_model::JobStatus::Failed);
+    let keys = "SELECT string_agg(row_key, ' ' ORDER BY sequence) FROM finding_occurrences";
+    assert_eq!(database.psql(keys), "**** 42 **** #123456789");
+    let names = "SELECT string_agg(encode(name, 'escape'), ' ' ORDER BY sequence) FROM task_output_records";
+    assert_eq!(database.psql(names), r"a https://h/x?sig=****&a=1 a\377");
+    let configuration = "SELECT configuration FROM datasources WHERE kind = 'url'";
+    assert_eq!(database.psql(configuration), r#"{"addresses":["https://ann:****@h/?x=****"]}"#);
+    assert_eq!(database.psql("SELECT status FROM tasks"), "CANCELLED");
+    assert_eq!(database.psql("SELECT encode(object_key, 'escape') FROM table_observations"), "b");
 }

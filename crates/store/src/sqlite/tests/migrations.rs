@@ -115,7 +115,7 @@ fn refusals(sql: &str) -> [StoreError; 2] {
 #[test]
 fn a_newer_book_is_refused() {
     for error in refusals("INSERT INTO schema_migrations VALUES (99, 'later', 'x', 0)") {
-        assert!(matches!(error, StoreError::NewerSchema { found: 99, known: 9 }), "{error}");
+        assert!(matches!(error, StoreError::NewerSchema { found: 99, known: 10 }), "{error}");
     }
 }
 
@@ -141,4 +141,74 @@ fn a_migration_that_fails_leaves_the_old_schema_whole() {
     assert_eq!(connection.query_row(tables, [], |row| row.get::<_, i64>(0)).unwrap(), 0);
     drop(connection);
     drop(open(folder.path()));
+}
+
+/// What was raw in books of earlier versions is nowhere in the file or its log, and unfinished work that needed it is
+/// said to have ended.
+#[tokio::test]
+async fn raw_values_are_taken_out_of_every_page() {
+    let folder = tempfile::tempdir().unwrap();
+    older(folder.path(), 8);
+    let filler = "x".repeat(2_000);
+    connect(folder.path())
+        .execute_batch(&format!(
+            "INSERT INTO datasources (id, name, kind, node_group, configuration, created_at)
+                 VALUES (1, 'a', 'postgres', 'main', '{{}}', 5),
+                        (2, 'url:https://h/?token=mrkname', 'url', 'main', '{{\"addresses\":[\"https://h/?token=mrkconf\"]}}', 5);
+             INSERT INTO enumeration_sessions (id, job_id, datasource_id, source_type, status, configuration, started_at, last_update)
+                 VALUES (1, 9, 1, 'postgres', 'IN_PROGRESS', '{{}}', 5, 5);
+             INSERT INTO tasks (id, job_id, datasource_id, session_id, type, status, payload, created_at)
+                 VALUES (3, 9, 1, 1, 'CLASSIFICATION', 'RUNNING', '{{}}', 5);
+             INSERT INTO task_units (id, task_id, job_id, session_id, key, page, status, resume_point)
+                 VALUES (7, 3, 9, 1, x'61', 0, 'COMMITTED', '{{\"parts\":1,\"after\":[\"mrkpoint\"]}}');
+             INSERT INTO task_output_records (unit_id, sequence, kind, name, object_key_hash, size, mtime_ns, ctime_ns, inode, metadata)
+                 VALUES (7, 0, 9, x'61', x'00', 1, 0, 0, 0, '{{\"to\":[\"mrkbound\"]}}'),
+                        (7, 1, 0, CAST('https://h/x?token=mrklink' AS BLOB), x'00', 1, 0, 0, 0, NULL);
+             INSERT INTO staged_results (task_id, claim_id, sequence, body) VALUES (3, 1, 0, 'mrkstaged');
+             INSERT INTO findings VALUES (x'01', 1, CAST('https://h/x?token=mrklink' AS BLOB), x'', 'r', x'', 'secret', 90, 'p', 'open', 5, 5);
+             INSERT INTO finding_occurrences (job_id, task_id, sequence, finding_id, score, reasons, span_start, span_end, line, column, decoding, row_key)
+                 VALUES (9, 3, 0, x'01', 90, '', 0, 1, 1, 1, '', 'mrkrow'), (9, 3, 1, x'01', 90, '', 0, 1, 1, 1, '', '42'),
+                        (9, 3, 2, x'01', 90, '', 0, 1, 1, 1, '', '731426508'), (9, 3, 3, x'01', 90, '', 0, 1, 1, 1, '', '#123456789');
+             INSERT INTO table_observations VALUES (9, 3, 0, 1, x'61', x'', x'61',
+                 '{{\"columns\":[{{\"name\":\"ssn\",\"type_name\":\"text\"}}],\"primary_key\":[0]}}', 5, 0, CAST('mrksketch' AS BLOB)),
+                 (9, 3, 1, 1, x'62', x'', x'62',
+                 '{{\"columns\":[{{\"name\":\"id\",\"type_name\":\"INTEGER\"}}],\"primary_key\":[0]}}', 5, 0, x'01');
+             INSERT INTO rule_sets VALUES (x'02', '[[\"a\",\"[[allow]]\\nvalues = [''mrkallow'']\"]]', 5);
+             INSERT INTO url_targets VALUES (1, 'https://h/x?token=mrktarget', '{{}}', 5, 5);
+             INSERT INTO scan_targets VALUES (x'03', 'https://h/x?token=mrktarget', 'url', 1, '{{}}', 5, NULL);
+             INSERT INTO job_scan_targets VALUES (9, x'03', 1);
+             INSERT INTO events (job_id, kind, payload, created_at) VALUES (9, 'a', 'https://h/?sig=mrkevent {filler}', 5);
+             DELETE FROM events;",
+        ))
+        .unwrap();
+    let raw = |name: &str| std::fs::read(folder.path().join(name)).unwrap_or_default();
+    let all = || [raw(BOOK_FILE), raw("book.sqlite-wal")].concat();
+    let has = |bytes: &[u8], text: &str| bytes.windows(text.len()).any(|window| window == text.as_bytes());
+    assert!(has(&all(), "mrkbound") && has(&all(), "mrkevent"), "nothing to take out");
+    let store = open(folder.path());
+    let left = all();
+    assert!(
+        !has(&left, "mrk"),
+        "{}",
+        String::from_utf8_lossy(&left[left.windows(3).position(|w| w == b"mrk").unwrap()..][..60])
+    );
+    let job = store.master_job(MASTER).await.unwrap().unwrap();
+    assert_eq!(job.status, domesday_model::JobStatus::Failed);
+    drop(store);
+    let connection = connect(folder.path());
+    let texts = |sql: &str| -> Vec<String> {
+        let mut statement = connection.prepare(sql).unwrap();
+        statement.query_map([], |row| row.get(0)).unwrap().map(|row| row.unwrap()).collect()
+    };
+    assert_eq!(
+        texts("SELECT row_key FROM finding_occurrences ORDER BY sequence"),
+        ["****", "42", "****", "#123456789"]
+    );
+    assert_eq!(
+        texts("SELECT configuration FROM datasources WHERE id = 2"),
+        ["{\"addresses\":[\"https://h/?token=****\"]}"]
+    );
+    assert_eq!(texts("SELECT status FROM tasks"), ["CANCELLED"]);
+    assert_eq!(texts("SELECT hex(object_key) FROM table_observations"), ["62"]);
+    assert_eq!(texts("SELECT value FROM book_settings WHERE name = 'scrub'"), Vec::<String>::new());
 }
