@@ -3,6 +3,8 @@
 //!
 //! What the corpus replays is a test of the workspace; nothing of CI runs this.
 
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -107,6 +109,8 @@ fn artifacts() -> PathBuf {
 fn build() -> Result<PathBuf> {
     let status = cargo(&package())
         .args(["build", "--target", TRIPLE])
+        // The passes and arguments of LLVM may be unstable flags one day; here they are allowed.
+        .env("RUSTC_BOOTSTRAP", "1")
         .env("RUSTFLAGS", RUST_FLAGS)
         .env("CFLAGS", C_FLAGS)
         .env_remove("CARGO_TARGET_DIR")
@@ -156,22 +160,102 @@ fn fuzz(program: &Path, target: &str, seconds: u64) -> Result<(Figures, bool)> {
     Ok((Figures::of(&said), output.status.success()))
 }
 
-/// Puts inputs that reach something new into the corpus in the place of those that do not.
+/// Adds to the corpus what the fuzzer found and needs, and removes what it found before and does not need any more. Files
+/// with names that people gave them stay.
 fn minimise(program: &Path, target: &str) -> Result<()> {
     let (corpus, own) = corpora(target)?;
-    let merged = package().join("target/merged").join(target);
-    let _ = fs::remove_dir_all(&merged);
+    let (merged, control) = (package().join("target/merged"), package().join("target/merge-control"));
+    for old in [&merged, &control] {
+        let _ = fs::remove_dir_all(old).or_else(|_| fs::remove_file(old));
+    }
     fs::create_dir_all(&merged)?;
     let status = fuzzer(program, target)?
         .arg("-merge=1")
+        .arg(format!("-merge_control_file={}", control.display()))
         .args([&merged, &corpus, &own])
         .stderr(Stdio::null())
         .status()?;
     if !status.success() {
-        bail!("the corpus of {target} was not merged: {status}");
+        bail!("the inputs of {target} were not compared: {status}");
     }
-    println!("{} of {target} are in {}", fs::read_dir(&merged)?.count(), merged.display());
+    let inputs = Input::all(&fs::read_to_string(&control)?);
+    let chosen = choose(inputs);
+    for path in &chosen {
+        let name = path.file_name().context("an input has a name")?;
+        if *path != corpus.join(name) {
+            fs::copy(path, corpus.join(name))?;
+        }
+    }
+    for entry in fs::read_dir(&corpus)? {
+        let path = entry?.path();
+        if !is_named(&path) && !chosen.iter().any(|chosen| chosen.file_name() == path.file_name()) {
+            fs::remove_file(path)?;
+        }
+    }
+    println!("{} files in {}", fs::read_dir(&corpus)?.count(), corpus.display());
     Ok(())
+}
+
+/// Files of the fuzzer's that the corpus of a target has, at most.
+const FOUND_MAX: usize = 40;
+/// What libFuzzer calls features of an edge: how often it was passed, in so many steps.
+const STEPS: u64 = 8;
+
+/// An input, as the fuzzer compared it with others.
+#[derive(Default)]
+struct Input {
+    path: PathBuf,
+    size: u64,
+    edges: BTreeSet<u64>,
+}
+
+impl Input {
+    /// Those of a control file: the number of inputs, and of those in the first folder; their paths; then, for each by its
+    /// number, `STARTED` with the size and `FT` with the features.
+    fn all(control: &str) -> Vec<Input> {
+        let mut lines = control.lines();
+        let count = lines.next().and_then(|line| line.parse().ok()).unwrap_or(0);
+        let path = |line: &str| Input { path: PathBuf::from(line), ..Input::default() };
+        let mut inputs: Vec<Input> = lines.by_ref().skip(1).take(count).map(path).collect();
+        for line in lines {
+            let mut words = line.split(' ');
+            let kind = words.next();
+            let mut numbers = words.filter_map(|word| word.parse::<u64>().ok());
+            let Some(input) = numbers.next().and_then(|number| inputs.get_mut(number as usize)) else {
+                continue;
+            };
+            match kind {
+                Some("STARTED") => input.size = numbers.next().unwrap_or(0),
+                Some("FT") => input.edges = numbers.map(|feature| feature / STEPS).collect(),
+                _ => {}
+            }
+        }
+        inputs
+    }
+}
+
+/// Those that reach the most that none before does, small ones first, besides those that stay in any case.
+fn choose(inputs: Vec<Input>) -> Vec<PathBuf> {
+    let (named, mut found): (Vec<Input>, Vec<Input>) =
+        inputs.into_iter().partition(|input| is_named(&input.path));
+    let mut reached: BTreeSet<u64> = named.into_iter().flat_map(|input| input.edges).collect();
+    let mut chosen = Vec::new();
+    while chosen.len() < FOUND_MAX {
+        let new = |input: &Input| input.edges.difference(&reached).count();
+        let best = (0..found.len()).max_by_key(|&at| (new(&found[at]), Reverse(found[at].size)));
+        let Some(best) = best.filter(|&at| new(&found[at]) > 0) else { break };
+        let input = found.swap_remove(best);
+        reached.extend(&input.edges);
+        chosen.push(input.path);
+    }
+    chosen
+}
+
+/// Whether people gave the file its name: the fuzzer's are hashes.
+fn is_named(path: &Path) -> bool {
+    const HASH_LEN: usize = 40;
+    let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    name.len() != HASH_LEN || !name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// What the fuzzer says of a run.
@@ -186,7 +270,8 @@ struct Figures {
 }
 
 impl Figures {
-    const HEAD: &str = "target | executions | a second | edges | peak RSS, MiB | slowest, us | largest, bytes";
+    const HEAD: &str =
+        "target | executions | a second | edges | peak RSS, MiB | slowest, us | largest, bytes";
 
     fn of(said: &str) -> Figures {
         let after = |label: &str| {
@@ -205,7 +290,9 @@ impl Figures {
 
     fn row(&self, target: &str) -> String {
         let Figures { executions, per_second, edges, peak_mib, slowest_us, largest_bytes } = self;
-        format!("{target} | {executions} | {per_second} | {edges} | {peak_mib} | {slowest_us} | {largest_bytes}")
+        format!(
+            "{target} | {executions} | {per_second} | {edges} | {peak_mib} | {slowest_us} | {largest_bytes}"
+        )
     }
 }
 
@@ -222,8 +309,25 @@ mod tests {
     }
 
     #[test]
+    fn inputs_are_chosen_by_what_only_they_reach() {
+        let hash = |digit: &str| digit.repeat(40);
+        let control = format!(
+            "5\n0\n/c/seed\n/o/{}\n/o/{}\n/o/{}\n/o/{}\nSTARTED 0 9\nFT 0 8 16\nCOV 0 1\nSTARTED 1 5\nFT 1 9 24 32\n\
+             STARTED 2 4\nFT 2 24 32\nSTARTED 3 7\nFT 3 24 32 40 48 56\nSTARTED 4 1\nFT 4 17\n",
+            hash("a"),
+            hash("b"),
+            hash("c"),
+            hash("d")
+        );
+        let chosen = choose(Input::all(&control));
+        assert_eq!(chosen, [PathBuf::from(format!("/o/{}", hash("c")))]);
+        assert!(is_named(Path::new("/c/seed")) && !is_named(&chosen[0]));
+    }
+
+    #[test]
     fn targets_are_named_one_by_one_or_all() {
-        let parse = |text: &str| Options::parse(&text.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
+        let parse =
+            |text: &str| Options::parse(&text.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
         let options = parse("zip tar --seconds 7").unwrap();
         assert_eq!((options.targets, options.seconds), (vec!["zip".to_owned(), "tar".to_owned()], 7));
         assert!(parse("--all").unwrap().targets.len() > 2);

@@ -9,13 +9,13 @@
 
 mod configuration;
 mod containers;
-mod databases;
 mod git;
 mod memory;
 mod records;
 mod rules;
 mod runtime;
 pub mod servers;
+mod sqlite;
 mod texts;
 mod web;
 
@@ -71,7 +71,7 @@ pub const TARGETS: &[Target] = &[
     Target::new("rules", "rule files of ours and of Gitleaks", rules::load),
     Target::new("separated", "files of separated values", texts::separated),
     Target::new("sitemap", "sitemaps and lists of addresses", web::sitemap),
-    Target::new("sqlite", "files that are SQLite databases", databases::sqlite),
+    Target::new("sqlite", "files that are SQLite databases", sqlite::read),
     Target::new("sqlserver", "replies of a SQL Server", servers::sqlserver),
     Target::new("tar", "tar archives", containers::tar),
     Target::new("text", "texts, with all built-in rules", texts::scan),
