@@ -7,6 +7,7 @@ mod chaos;
 mod ci;
 mod crash;
 mod eval;
+mod fuzz;
 mod instructions;
 mod tidy;
 mod workspace;
@@ -27,6 +28,8 @@ Commands:
   chaos --minutes <M> --seed <S>               disturb a fleet in every way, and prove the same of it
   bench [<NAME>]... [--tree <PATH>] [--rounds <N>] [--gib <N>] [--millions <N>] [--rows <N>] [--part <PART>]...
         [--search <SECONDS>] [--seed <S>]      all benchmarks, or some, into bench/results.md
+  fuzz <TARGET>... | --all [--seconds <N>] [--minimise]
+                                               fuzz the parsers of hostile bytes, or reduce their corpus
   instructions [--bless]                       count the engine's instructions, and compare them with what was
   eval [--data <DIR>] [--tree <PATH> [--exclude <GLOB>]...] [--json <FILE>] [--misses] [--given-only]
        [--columns <FILE>]... [--columns-only]
@@ -57,6 +60,7 @@ fn run(arguments: &[String]) -> Result<()> {
         ("crash", options) => crash::run(&crash_options(options)?),
         ("chaos", options) => chaos::run(&chaos_options(options)?),
         ("bench", options) => bench::run(bench::Options::parse(options)?),
+        ("fuzz", options) => fuzz::run(&fuzz::Options::parse(options)?),
         ("instructions", []) => instructions::run(false),
         ("instructions", [option]) if option == "--bless" => instructions::run(true),
         ("eval", options) => eval::run(&eval::Options::parse(options)?),

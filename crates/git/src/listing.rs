@@ -113,9 +113,10 @@ pub(super) fn cut_short() -> ConnectorError {
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, ConnectorError> {
-    tokio::task::spawn_blocking(work).await.map_err(|error| ConnectorError::Container {
+    // The words of a panic are not told: they may quote what was read.
+    tokio::task::spawn_blocking(work).await.map_err(|_| ConnectorError::Container {
         reason: Reason::ReadError,
-        detail: format!("reading the repository did not end well: {error}"),
+        detail: "reading the repository did not end well".to_owned(),
     })
 }
 

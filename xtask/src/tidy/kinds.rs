@@ -27,6 +27,7 @@ const FREE: &[&str] = &[
     CONNECTORS,
     "crates/git/",
     "crates/testkit/",
+    "crates/fuzz-targets/",
     "crates/engine/",
     "crates/store/src/conformance/",
     "crates/store/src/testing.rs",

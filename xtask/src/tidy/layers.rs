@@ -49,6 +49,19 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     // For tests only: no crate of the product may have it but as a dev-dependency.
     ("domesday-testkit", &[]),
+    // For tests only, too: it drives the parsers of hostile bytes, whichever crate they are in.
+    (
+        "domesday-fuzz-targets",
+        &[
+            "domesday-model",
+            "domesday-engine",
+            "domesday-content",
+            "domesday-scheduler",
+            "domesday-connector",
+            "domesday-connectors",
+            "domesday-git",
+        ],
+    ),
     // Beside the product, not above it: it runs the binary as a user does, and the servers it needs; only the
     // evaluation of detection asks the engine itself.
     ("xtask", &["domesday-model", "domesday-engine", "domesday-columns", "domesday-testkit"]),
@@ -64,7 +77,7 @@ const CONFINED: &[(&str, &[&str])] = &[
 ];
 
 /// What no user runs may use what it likes.
-const BESIDE_THE_PRODUCT: &[&str] = &["domesday-testkit", "xtask"];
+const BESIDE_THE_PRODUCT: &[&str] = &["domesday-testkit", "domesday-fuzz-targets", "xtask"];
 
 pub fn check(workspace: &Workspace) -> Vec<String> {
     let members: BTreeSet<&str> = workspace.members().map(|package| package.name.as_str()).collect();

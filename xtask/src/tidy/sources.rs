@@ -10,14 +10,15 @@ use anyhow::{Context, Result};
 /// Lines of production code in one file, at most. Its tests are not counted.
 const PRODUCTION_LINES_MAX: usize = 500;
 /// Where source files are.
-const FOLDERS: &[&str] = &["crates", "xtask"];
+const FOLDERS: &[&str] = &["crates", "fuzz/src", "xtask"];
 /// Where SQL may be: the book's in the store, that of scanned servers with their connectors and the servers of tests,
-/// that of embedded databases with their reader, and in the harness that checks the book independently of the store.
+/// that of embedded databases with their reader, that of recorded sessions, and in the harness that checks the book independently of the store.
 const SQL_FOLDERS: &[&str] = &[
     "crates/store/",
     "crates/connectors/src/databases/",
     "crates/content/src/sqlite/",
     "crates/testkit/",
+    "crates/fuzz-targets/examples/",
     "xtask/",
 ];
 /// How a statement begins in a string.

@@ -66,8 +66,8 @@ pub async fn run<T: Send + 'static>(
 ) -> Result<T, ObjectError> {
     let task = runtime()?.spawn(work);
     let _abort = AbortOnDrop(task.abort_handle());
-    task.await
-        .map_err(|error| ObjectError::new(Reason::ReadError, format!("a remote request was lost: {error}")))
+    // A library that a server's answer made panic ends one request. What it said may quote the answer.
+    task.await.map_err(|_| ObjectError::new(Reason::ReadError, "a remote request was lost"))
 }
 
 /// Begins a future on the runtime of remote reads, beside its caller. It ends when what is returned is dropped.

@@ -39,6 +39,16 @@ impl ServerFactory {
     ) -> ServerFactory {
         ServerFactory { kind, about, schemes, dialect }
     }
+
+    /// What speaks to the servers of a data source, and its configuration.
+    pub(super) fn dialect(
+        &self,
+        configuration: &Value,
+        surroundings: &Surroundings,
+    ) -> Result<(Arc<dyn Dialect>, DatabaseConfig), ConnectorError> {
+        let config = DatabaseConfig::parse(self.kind, configuration)?;
+        Ok(((self.dialect)(config.clone(), surroundings.clone()), config))
+    }
 }
 
 impl ConnectorFactory for ServerFactory {
@@ -48,11 +58,10 @@ impl ConnectorFactory for ServerFactory {
 
     fn create(
         &self,
-        configuration: &serde_json::Value,
+        configuration: &Value,
         surroundings: &Surroundings,
     ) -> Result<Arc<dyn Connector>, ConnectorError> {
-        let config = DatabaseConfig::parse(self.kind, configuration)?;
-        let dialect = (self.dialect)(config.clone(), surroundings.clone());
+        let (dialect, config) = self.dialect(configuration, surroundings)?;
         Ok(Arc::new(DatabaseConnector::new(dialect, config)))
     }
 

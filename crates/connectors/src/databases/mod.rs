@@ -12,6 +12,9 @@ mod conformance;
 mod connector;
 mod dialect;
 mod factory;
+#[cfg(feature = "fuzz")]
+#[doc(hidden)]
+pub mod fuzz;
 mod limits;
 mod listing;
 mod login;

@@ -176,6 +176,12 @@ pub(super) struct Arriving {
 }
 
 impl Arriving {
+    /// Takes rows until they end.
+    #[cfg(feature = "fuzz")]
+    pub fn drain(self) {
+        while let Ok(Ok(Some(_))) = self.messages.recv() {}
+    }
+
     /// Rows that `sender` puts into the sink.
     pub fn from(self, sender: Begun) -> Box<dyn RowReader> {
         Box::new(Rows { arriving: self, ended: None, _sender: sender })

@@ -10,6 +10,9 @@ mod body;
 mod config;
 mod crawl;
 mod fetch;
+#[cfg(feature = "fuzz")]
+#[doc(hidden)]
+pub mod fuzz;
 mod guard;
 mod html;
 mod listing;

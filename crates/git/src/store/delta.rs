@@ -30,6 +30,15 @@ fn size(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
+/// Bytes that one instruction copies, at most.
+const COPY_MAX: usize = 0xff_ffff;
+
+/// More than this no `instructions` make from a base of `base` bytes: a copy takes a byte at least, and so does each byte
+/// that is inserted. A size beyond it is a lie that must not cost memory.
+pub(super) fn made_max(base: usize, instructions: usize) -> u64 {
+    (instructions as u64).saturating_mul(base.clamp(1, COPY_MAX) as u64)
+}
+
 /// Puts what the instructions make from `base` into `made`, which must be `len` bytes; into `copied` what is copied, if
 /// that is asked for.
 pub(super) fn apply(
@@ -124,6 +133,18 @@ mod tests {
         assert_eq!(check(&[0], 0), "a delta has an instruction that means nothing");
         assert_eq!(check(&[2, b'a', b'b'], 1), "a delta makes more than it says");
         assert_eq!(check(&[1, b'a'], 2), "a delta makes less than it says");
+    }
+
+    #[test]
+    fn more_is_never_made_than_the_instructions_can() {
+        for (base, delta, len) in
+            [(3, &[0b1001_0000, 3][..], 3), (3, &[2, b'a', b'b'], 2), (0, &[1, b'a'], 1)]
+        {
+            made(&b"abc"[..base], delta, len).unwrap();
+            assert!(len as u64 <= made_max(base, delta.len()));
+        }
+        assert_eq!((made_max(3, 2), made_max(0, 5), made_max(3, 0)), (6, 5, 0));
+        assert_eq!(made_max(1 << 30, 2), 2 * COPY_MAX as u64);
     }
 
     #[test]

@@ -16,6 +16,11 @@ const NEXT_READ: usize = 64 << 10;
 /// Room beyond what an object should need: the fast path of the decompressor wants some, and what spills
 /// into it betrays an object that is larger than it says.
 const SLACK: usize = 512;
+/// Room that an object gets first, bytes: 1 MiB. A larger one gets more when it has filled it: until then its size is only
+/// what it says.
+const FIRST_ROOM: usize = 1 << 20;
+/// By what the room of a larger one grows each time.
+const ROOM_GROWTH: usize = 4;
 /// More than this many times its size no deflated stream has.
 const RATIO_MAX: u64 = 1_040;
 
@@ -70,9 +75,9 @@ impl Inflater {
         Ok(&self.input[..len])
     }
 
-    /// The room that [`Inflater::whole`] wants for `size` bytes.
-    pub fn room_for(size: usize) -> usize {
-        size + SLACK
+    /// The room that [`Inflater::whole`] wants at first for `size` bytes.
+    pub fn first_room(size: usize) -> usize {
+        (size + SLACK).min(FIRST_ROOM)
     }
 
     /// Puts the whole stream that begins `skip` bytes after `offset` into `out`, which is empty. It must be `size` bytes
@@ -96,7 +101,7 @@ impl Inflater {
         let (mut from, mut next) = (skip, offset + to as u64);
         self.state.reset(true);
         // Filled here and not by the decompressor, which would do so with all the room there is.
-        out.resize(Inflater::room_for(size), 0);
+        out.resize(Inflater::first_room(size), 0);
         let mut made = 0;
         loop {
             if from >= to {
@@ -131,6 +136,11 @@ impl Inflater {
                     return Ok(());
                 }
                 Status::StreamEnd => return Err(file.corrupt("an object is smaller than it says")),
+                _ if made == out.len() => {
+                    let room = out.len().saturating_mul(ROOM_GROWTH).min(size + SLACK);
+                    out.reserve_exact(room - made);
+                    out.resize(room, 0);
+                }
                 // Input is left, there is room, and nothing moves.
                 Status::BufError if from < to => return Err(file.corrupt("an object does not inflate")),
                 _ => {}

@@ -362,7 +362,7 @@ impl ObjectStore {
                 Base::None(kind) => {
                     let stays = stays || !chain.is_empty();
                     let size = pack.held_size(offset, head.size)?;
-                    let mut data = bytes::buffer(Inflater::room_for(size), stays);
+                    let mut data = bytes::buffer(Inflater::first_room(size), stays);
                     inflater(|inflater| pack.inflate(inflater, offset, &head, &mut data))?;
                     let decoded = Decoded::new(kind, data);
                     if stays {
@@ -445,6 +445,9 @@ fn apply(
             return Err(damaged("a delta is made for another base"));
         }
         let len = pack.held_size(offset, size)?;
+        if size > delta::made_max(base.len(), rest.len()) {
+            return Err(damaged("a delta makes less than it says"));
+        }
         let mut made = bytes::buffer(len, stays);
         delta::apply(base, rest, len, &mut made, copied).map_err(damaged)?;
         if instructions.capacity() <= INSTRUCTIONS_KEPT_MAX {

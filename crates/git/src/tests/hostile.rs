@@ -123,6 +123,21 @@ async fn entries_that_lie_are_named() {
     check_entry([head(7, 5), vec![9; 20], deflated(b"12345")].concat(), "is not in the repository").await;
 }
 
+/// Around the sizes at which an object gets more room.
+#[tokio::test]
+async fn large_objects_are_read_whole() {
+    const MIB: usize = 1 << 20;
+    for size in [MIB - 513, MIB - 512, MIB - 511, MIB, 4 * MIB - 512, 4 * MIB, 5 * MIB + 1] {
+        for content in [noise(7, size), vec![b'x'; size]] {
+            let repo = Repo::new();
+            let id = id_of(HashKind::Sha1, ObjectKind::Blob, &content);
+            make_pack(&repo, &[(id, [head(3, size as u64), deflated(&content)].concat())]);
+            let connector = connector(&repo.config());
+            assert!(read(connector.as_ref(), &id.to_string()).unwrap() == content, "{size} bytes");
+        }
+    }
+}
+
 #[tokio::test]
 async fn ids_that_crowd_together_are_found() {
     let repo = Repo::new();

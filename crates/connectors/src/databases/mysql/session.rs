@@ -74,8 +74,10 @@ impl Drop for Connection {
     /// however many they are, before it closes the connection: a request that is begun and given up makes it let go
     /// at once. And the server looks at its clients only when it has something for them, so it is told over another
     /// connection; one that cannot be told has its time limit.
+    ///
+    /// While a panic of the library unwinds, nothing is asked of it: a second panic would end the process.
     fn drop(&mut self) {
-        if !self.is_busy {
+        if !self.is_busy || std::thread::panicking() {
             return;
         }
         let (id, options) = (self.conn.id(), self.conn.opts().clone());
