@@ -58,7 +58,7 @@ fn ignore_files_nest_and_deeper_ones_overrule() {
         ran.paths(),
         ["tree/local.txt", "tree/sub/deep/keep.log", "tree/sub/keep.log", "tree/sub/top.txt"]
     );
-    assert_eq!(ran.counted("skipped", "excluded"), 7);
+    assert_eq!(ran.counted("skipped", "ignored"), 7);
     // What is excluded on the command line stays so, and what is not there may be put back in there.
     let ran = place.scan(&["--exclude", "keep.log", "--exclude", "!a.log"]).exits(1);
     assert_eq!(ran.paths(), ["tree/a.log", "tree/local.txt", "tree/sub/a.log", "tree/sub/top.txt"]);
