@@ -10,7 +10,7 @@ use domesday_testkit::postgres::{Durability, Server, Settings};
 
 use super::process::median;
 use super::{Rows, Setup};
-use placed::{Bench, OFTEN, ONCE, ONE_SLOT};
+use placed::{Bench, Logins, OFTEN, ONCE, ONE_SLOT};
 
 pub const ABOUT: &str = "A fleet on a local PostgreSQL with `fsync` on: the store alone (example `postgres_rates`); the \
     tree by one orchestrator and two single-slot workers beside `domesday scan`; and one worker near the database and \
@@ -47,7 +47,7 @@ pub fn run(setup: &Setup, rows: &mut Rows) -> Result<()> {
 fn against_embedded(bench: &Bench<'_>, rounds: u64, rows: &mut Rows) -> Result<()> {
     let (mut embedded, mut fleet) = (Vec::new(), Vec::new());
     let mut written = None;
-    let near = bench.start(&[ONE_SLOT, ONE_SLOT], Duration::ZERO)?;
+    let near = bench.start(Logins::Owner, &[ONE_SLOT, ONE_SLOT], Duration::ZERO)?;
     for round in 0..=rounds {
         let (scan, job) = (bench.scan()?, near.job(ONCE)?);
         // The first ones warm the page cache.
@@ -57,11 +57,22 @@ fn against_embedded(bench: &Bench<'_>, rounds: u64, rows: &mut Rows) -> Result<(
             written = Some(job);
         }
     }
-    let (embedded, fleet) = (median(embedded), median(fleet));
+    drop(near);
+    let mut bound = Vec::new();
+    let near = bench.start(Logins::Bound, &[ONE_SLOT, ONE_SLOT], Duration::ZERO)?;
+    for round in 0..=rounds {
+        let job = near.job(ONCE)?;
+        if round > 0 {
+            bound.push(job.wall.as_secs_f64());
+        }
+    }
+    let (embedded, fleet, bound) = (median(embedded), median(fleet), median(bound));
     rows.add("scan embedded", embedded, "s");
     rows.add("scan fleet", fleet, "s");
     rows.add("scan fleet difference", fleet - embedded, "s");
     rows.add("scan fleet, of embedded's time", fleet / embedded, "times");
+    rows.add("scan fleet, logins bound to a node group", bound, "s");
+    rows.add("scan fleet, bound, of the owner's time", bound / fleet, "times");
     let Some(job) = written else { bail!("no job was measured") };
     let per_object = |count: u64| count as f64 / job.objects as f64;
     rows.add("objects", job.objects as f64, "objects");
@@ -79,7 +90,7 @@ fn against_embedded(bench: &Bench<'_>, rounds: u64, rows: &mut Rows) -> Result<(
 fn distance(bench: &Bench<'_>, rows: &mut Rows) -> Result<()> {
     let mut rates = Vec::new();
     for (name, distance) in [("near", Duration::ZERO), ("far", DISTANCE)] {
-        let placed = bench.start(&[ONE_SLOT], distance)?;
+        let placed = bench.start(Logins::Owner, &[ONE_SLOT], distance)?;
         let (short, long) = (placed.job(ONCE)?, placed.job(OFTEN)?);
         let rate = long.bytes as f64 / long.wall.as_secs_f64();
         rows.add(format!("worker {name}, short job"), short.wall.as_secs_f64(), "s");

@@ -14,6 +14,12 @@ use domesday_testkit::wait;
 pub const ONE_SLOT: &[&str] = &["--slots", "1"];
 const KEY: &str = "0123456789abcdef0123456789abcdef";
 const GROUP: &str = "bench";
+/// Who may do what in the book's database.
+const ROLES: &str = include_str!("../../../../docs/fleet/roles.sql");
+/// Logins that are bound to [`GROUP`], and the user of the book's address, who owns everything.
+const WORKER: &str = "bench_worker";
+const ORCHESTRATOR: &str = "bench_orchestrator";
+const OWNER: &str = "postgres";
 /// The template of a job that scans the tree once.
 pub const ONCE: &str = "once";
 /// And of one that scans it [`LONG`] times, as so many sources.
@@ -37,9 +43,20 @@ pub struct Bench<'s> {
     proxy: Proxy,
     direct: Fleet,
     proxied: Fleet,
+    bound_orchestrator: Fleet,
+    bound_worker: Fleet,
     database: String,
     folder: PathBuf,
     tree: PathBuf,
+}
+
+/// As whom the processes of a fleet are in the book's database.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Logins {
+    /// No policy holds for whoever owns the tables.
+    Owner,
+    /// Each as its role, bound to its node group.
+    Bound,
 }
 
 /// Processes that are ready for jobs.
@@ -75,9 +92,13 @@ impl<'s> Bench<'s> {
         let proxy = Proxy::start(server.port());
         let name = url.rsplit('/').next().and_then(|rest| rest.split('?').next()).unwrap_or_default();
         let logs = folder.join("logs");
+        let fleet = |url: &str| Fleet::new(binary, &logs, url, KEY, LEASE);
+        let far = proxy.through(&url);
         let bench = Bench {
-            direct: Fleet::new(binary, &logs, &url, KEY, LEASE),
-            proxied: Fleet::new(binary, &logs, &proxy.through(&url), KEY, LEASE),
+            direct: fleet(&url),
+            bound_orchestrator: fleet(&as_login(&url, ORCHESTRATOR)?),
+            bound_worker: fleet(&as_login(&far, WORKER)?),
+            proxied: fleet(&far),
             database: name.to_owned(),
             folder: folder.to_owned(),
             tree: tree.to_owned(),
@@ -86,6 +107,10 @@ impl<'s> Bench<'s> {
         };
         let (key, root) = (format!("env:{KEY_VARIABLE}"), format!("root={}", tree.display()));
         bench.command(&["db", "migrate", "--fingerprint-key", &key])?;
+        server.try_psql(&bench.database, ROLES).map_err(|error| anyhow!(error))?;
+        for (login, role) in [(WORKER, "worker"), (ORCHESTRATOR, "orchestrator")] {
+            bench.command(&["db", "grant", login, "--as", role, "--node-group", GROUP])?;
+        }
         for number in 0..LONG {
             let name = format!("tree-{number}");
             let kind = ["--kind", "filesystem", "--node-group", GROUP, "--set", &root];
@@ -105,12 +130,16 @@ impl<'s> Bench<'s> {
     }
 
     /// Starts an orchestrator and these workers, so far from the database, and waits until they are there.
-    pub fn start(&self, workers: &[&[&str]], distance: Duration) -> Result<Placed<'_>> {
+    pub fn start(&self, logins: Logins, workers: &[&[&str]], distance: Duration) -> Result<Placed<'_>> {
+        let (of_orchestrator, of_workers) = match logins {
+            Logins::Owner => (&self.direct, &self.proxied),
+            Logins::Bound => (&self.bound_orchestrator, &self.bound_worker),
+        };
         self.proxy.set_round_trip(distance);
         let before = self.number("SELECT count(*) FROM worker_sessions")?;
-        let mut processes = vec![self.direct.orchestrator("orchestrator", GROUP, &[])];
+        let mut processes = vec![of_orchestrator.orchestrator("orchestrator", GROUP, &[])];
         for (number, options) in workers.iter().enumerate() {
-            processes.push(self.proxied.worker(&format!("worker-{number}"), GROUP, options));
+            processes.push(of_workers.worker(&format!("worker-{number}"), GROUP, options));
         }
         let expected = before + workers.len() as u64;
         let there = || {
@@ -153,6 +182,16 @@ impl<'s> Bench<'s> {
         };
         Ok(Written { inserted, updated, deleted, log_bytes, book_bytes, commits })
     }
+}
+
+/// A book's address for another login.
+fn as_login(url: &str, login: &str) -> Result<String> {
+    let (scheme, rest) = url.split_once("://").context("the book has an address")?;
+    let (user, rest) = rest.split_once('@').context("the book's address has a user")?;
+    if !user.starts_with(OWNER) {
+        bail!("the book's address has the user `{OWNER}`");
+    }
+    Ok(format!("{scheme}://{login}@{rest}"))
 }
 
 impl Placed<'_> {
