@@ -6,8 +6,9 @@
 
 use jiff::civil::{Date, DateTime};
 
-/// How far ahead a day is looked for. The 29th of February is at most eight years off.
-const HORIZON_DAYS: i64 = 366 * 9;
+/// How far ahead a day is looked for. A date is on each day of the week again and again: within 12 years, and the 29th of
+/// February within 40, where a century without one is between.
+const HORIZON_DAYS: i64 = 366 * 41;
 /// Letters of an expression, at most.
 const LEN_MAX: usize = 1_024;
 

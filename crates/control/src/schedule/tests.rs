@@ -119,6 +119,12 @@ fn daylight_saving_in_new_york() {
 }
 
 #[test]
+fn a_date_on_a_day_of_the_week_is_found_however_far_it_is() {
+    // The 1st, 8th, 15th, 22nd and 29th of a November that are Tuesdays.
+    check("0 0 */7 11 2", "UTC", "2024-01-01T00:00:00Z", &["2033-11-01T00:00:00Z", "2033-11-08T00:00:00Z"]);
+}
+
+#[test]
 fn errors_name_the_field() {
     for (cron, zone, message) in [
         ("60 * * * *", "UTC", "schedule.cron: minute: `60` is not a number from 0 to 59"),
