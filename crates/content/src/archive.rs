@@ -2,9 +2,7 @@
 
 use crate::error::ContentError;
 use crate::input::Input;
-use crate::tar::Tar;
-use crate::unsupported::{OfficeEntries, UnsupportedFormat};
-use crate::zip::Zip;
+use crate::unsupported::UnsupportedFormat;
 
 /// One file in an archive. Owned, so that it can be handed to another thread.
 pub struct Entry {
@@ -19,25 +17,29 @@ pub struct Entry {
     pub input: Input,
 }
 
-/// An open archive. Directories, links and special files are passed over, but take an ordinal.
-pub struct Archive {
-    kind: Kind,
-    finished: bool,
-    office: OfficeEntries,
+/// A format of archives: gives its files one after another.
+pub(crate) trait EntryReader: Send {
+    /// As [`Archive::next_entry`]; not asked after the end, nor after a fatal error.
+    fn next_file(&mut self) -> Result<Option<Entry>, ContentError>;
+
+    /// As [`Archive::independent`].
+    fn independent(&self) -> bool;
+
+    /// As [`Archive::document`].
+    fn document(&self) -> Option<UnsupportedFormat> {
+        None
+    }
 }
 
-enum Kind {
-    Tar(Tar),
-    Zip(Box<Zip>),
+/// An open archive. Directories, links and special files are passed over, but take an ordinal.
+pub struct Archive {
+    entries: Box<dyn EntryReader>,
+    finished: bool,
 }
 
 impl Archive {
-    pub(crate) fn tar(tar: Tar) -> Self {
-        Archive { kind: Kind::Tar(tar), finished: false, office: OfficeEntries::default() }
-    }
-
-    pub(crate) fn zip(zip: Zip) -> Self {
-        Archive { kind: Kind::Zip(Box::new(zip)), finished: false, office: OfficeEntries::default() }
+    pub(crate) fn new(entries: Box<dyn EntryReader>) -> Self {
+        Archive { entries, finished: false }
     }
 
     /// The next file. An error that is not [`ContentError::fatal`] concerns the one entry it names, and
@@ -46,13 +48,7 @@ impl Archive {
         if self.finished {
             return None;
         }
-        let mut next = match &mut self.kind {
-            Kind::Tar(tar) => tar.next_file().transpose(),
-            Kind::Zip(zip) => zip.next_file().transpose(),
-        };
-        if let (Kind::Zip(_), Some(Ok(entry))) = (&self.kind, &mut next) {
-            self.office.meet(entry);
-        }
+        let next = self.entries.next_file().transpose();
         self.finished = match &next {
             None => true,
             Some(Err(error)) => error.fatal(),
@@ -63,16 +59,13 @@ impl Archive {
 
     /// The document that the archive is, once all its entries were met: they are read, and its text as such is not.
     pub fn document(&self) -> Option<UnsupportedFormat> {
-        self.office.document()
+        self.entries.document()
     }
 
     /// Whether entries may be read in any order and on any thread. Otherwise an entry must be read or
     /// dropped before the next one is asked for.
     pub fn independent(&self) -> bool {
-        match &self.kind {
-            Kind::Tar(tar) => tar.independent(),
-            Kind::Zip(zip) => zip.independent(),
-        }
+        self.entries.independent()
     }
 }
 

@@ -265,3 +265,21 @@ impl ReadAt for Held {
         Ok(self.len)
     }
 }
+
+/// The end of a stream that failed.
+pub(crate) struct Broken(Option<io::Error>);
+
+impl Broken {
+    pub(crate) fn with(error: io::Error) -> Box<dyn Read + Send> {
+        Box::new(Broken(Some(error)))
+    }
+}
+
+impl Read for Broken {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        match self.0.take() {
+            Some(error) => Err(error),
+            None => Ok(0),
+        }
+    }
+}

@@ -7,18 +7,19 @@
 //! always handed out first.
 //!
 //! The way in is [`detect`] on an object's first bytes, then [`unwrap()`], which peels the compressors off
-//! and hands back plain bytes, an [`Archive`] of entries, each of which can be unwrapped in turn, or a database, of which
-//! [`open_tables`] gives the [`Tables`]. What is plain bytes may be of a format that nothing here reads: [`recognise`]
-//! names it.
+//! and hands back plain bytes, an [`Archive`] of entries, each of which can be unwrapped in turn, or a [`TableFile`],
+//! which gives [`Tables`]. What is plain bytes may be of a format that nothing here reads: [`recognise`] names it.
+//!
+//! A format that is read is one file or folder with a `Definition`, and a line in `format.rs`.
 //!
 //! This crate knows nothing of jobs, of the book's SQL, of data sources or of what is searched for in the bytes.
 
 mod archive;
 mod budget;
 mod codec;
-mod detect;
 mod encoding;
 mod error;
+mod format;
 mod input;
 mod source;
 pub mod sqlite;
@@ -30,12 +31,11 @@ mod zip;
 
 pub use archive::{Archive, Entry};
 pub use budget::{Budget, Limits};
-pub use detect::{Format, HEAD_LEN, detect, detect_seekable};
 pub use encoding::{Encoding, Utf16Decoder, utf16_units};
 pub use error::{ContentError, ObjectError};
+pub use format::{Format, HEAD_LEN, detect, detect_seekable};
 pub use input::{Input, ReadAt};
-pub use sqlite::open_tables;
-pub use table::{NestedTable, OpenTable, RowReader, Tables};
+pub use table::{NestedTable, OpenTable, RowReader, TableFile, Tables};
 pub use unsupported::{UnsupportedFormat, recognise};
 pub use unwrap::{Unwrapped, unwrap};
 

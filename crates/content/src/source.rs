@@ -5,8 +5,8 @@
 
 use std::io::{self, BufRead, Read};
 
-use crate::detect::HEAD_LEN;
 use crate::error::ContentError;
+use crate::format::HEAD_LEN;
 
 /// Size of the buffer in front of a stream, bytes; no caller peeks at more.
 const BUFFER_LEN: usize = 32 << 10;

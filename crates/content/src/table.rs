@@ -8,6 +8,7 @@ use std::sync::Arc;
 use domesday_model::{NestedStep, RowBatch, TableShape};
 
 use crate::error::ObjectError;
+use crate::input::ReadAt;
 
 /// A table, or a range of its rows, to be read.
 pub struct OpenTable {
@@ -37,4 +38,28 @@ pub struct NestedTable {
     /// Its name, and its place among the tables of the object.
     pub step: NestedStep,
     pub table: Result<OpenTable, ObjectError>,
+}
+
+/// Opens the tables of a file, which is read at any place.
+pub(crate) type OpenTables = fn(&Arc<dyn ReadAt>) -> Result<Tables, ObjectError>;
+
+/// An object that is tables, and how they are read.
+pub struct TableFile {
+    bytes: Arc<dyn ReadAt>,
+    open: OpenTables,
+}
+
+impl TableFile {
+    pub(crate) fn new(bytes: Arc<dyn ReadAt>, open: OpenTables) -> TableFile {
+        TableFile { bytes, open }
+    }
+
+    /// The bytes, as they are. Memory that holds them is given back with the last reference.
+    pub fn bytes(&self) -> &Arc<dyn ReadAt> {
+        &self.bytes
+    }
+
+    pub fn tables(&self) -> Result<Tables, ObjectError> {
+        (self.open)(&self.bytes)
+    }
 }

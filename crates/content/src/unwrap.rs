@@ -1,25 +1,24 @@
-//! Peels compressors off an input until plain bytes, an archive or a database are left.
+//! Peels compressors off an input until plain bytes, an archive or tables are left.
 
 use std::io::Read;
 use std::sync::Arc;
 
 use crate::archive::Archive;
 use crate::budget::{Budget, CountPacked, Metered};
-use crate::codec::{Packing, Unpacked};
-use crate::detect::{Format, HEAD_LEN, detect, detect_seekable};
+use crate::codec::Unpacked;
 use crate::error::ContentError;
-use crate::input::{Held, Input, ReadAt, read_full_at};
+use crate::format::{Format, HEAD_LEN, Inside, detect, detect_seekable};
+use crate::input::{Broken, Held, Input, read_full_at};
 use crate::source::Source;
-use crate::tar::Tar;
-use crate::zip::Zip;
+use crate::table::{OpenTables, TableFile};
 
 /// What an input turned out to be once all compressors around it are peeled off.
 pub enum Unwrapped {
     Plain(Box<dyn Read + Send>),
     Archive(Archive),
-    /// A file that is a database: [`open_tables`](crate::open_tables) reads it. One that had no random access of its own
-    /// is held in memory; one that does not fit there is [`Unwrapped::Plain`].
-    Database(Arc<dyn ReadAt>),
+    /// A file of tables. One that had no random access of its own is held in memory; one that does not fit there is
+    /// [`Unwrapped::Plain`].
+    Tables(TableFile),
 }
 
 /// Opens an input: the names of the compressors peeled off it, outermost first, and what was in them.
@@ -44,22 +43,21 @@ pub fn unwrap(
         let Some(format) = format else {
             return Ok((chain, Unwrapped::Plain(peeked.into_read())));
         };
-        if format == Format::Sqlite {
-            return Ok((chain, database(peeked, budget, depth)));
-        }
-        budget.check_depth(depth)?;
-        depth += 1;
-        let archive = match format {
-            Format::Tar => Archive::tar(Tar::new(peeked, budget, depth)?),
-            Format::Zip => Archive::zip(open_zip(peeked, budget, depth)?),
-            compressor => {
-                chain.push(compressor.name());
-                let unpacked = Unpacked::new(Source::new(peeked.into_read()), Packing::Format(compressor));
-                input = Input::Stream(Box::new(Metered::new(unpacked, budget)));
-                continue;
+        match format.0.inside {
+            Inside::Tables(open) => return Ok((chain, table_file(peeked, open, budget, depth))),
+            Inside::Entries(open) => {
+                budget.check_depth(depth)?;
+                let entries = open(peeked, budget, depth + 1)?;
+                return Ok((chain, Unwrapped::Archive(Archive::new(entries))));
             }
-        };
-        return Ok((chain, Unwrapped::Archive(archive)));
+            Inside::Stream(compressor) => {
+                budget.check_depth(depth)?;
+                depth += 1;
+                chain.push(format.name());
+                let unpacked = Unpacked::new(Source::new(peeked.into_read()), compressor);
+                input = Input::Stream(Box::new(Metered::new(unpacked, budget)));
+            }
+        }
     }
 }
 
@@ -93,48 +91,20 @@ fn look(input: Input) -> Result<(Option<Format>, Input), ContentError> {
     }
 }
 
-/// A zip is read through its directory, which is at its end: one that comes as a stream is held in memory
-/// as far as the budget allows, and beyond that read entry by entry as it comes.
-fn open_zip(input: Input, budget: &Arc<Budget>, depth: u32) -> Result<Zip, ContentError> {
-    let mut stream = match input {
-        Input::Seekable(bytes) => return Zip::central(bytes, budget, depth),
-        Input::Stream(stream) => stream,
-    };
-    let mut held = Held::new(budget);
-    match held.fill(&mut *stream) {
-        (true, None) => Zip::central(Arc::new(held), budget, depth),
-        // A stream that broke off has no directory: what is there is read as it comes, then the error.
-        (true, Some(error)) => Ok(Zip::stream(held.then(Box::new(Broken(Some(error)))), budget, depth)),
-        (false, _) => Ok(Zip::stream(held.then(stream), budget, depth)),
-    }
-}
-
-/// A database is read at any place: one that is not an outermost object is held in memory for that. One that
+/// Tables are read at any place: a file that is not an outermost object is held in memory for that. One that
 /// cannot be is only so many bytes, as it is when it breaks off or is nested too deep.
-fn database(input: Input, budget: &Arc<Budget>, depth: u32) -> Unwrapped {
+fn table_file(input: Input, open: OpenTables, budget: &Arc<Budget>, depth: u32) -> Unwrapped {
     if budget.check_depth(depth).is_err() {
         return Unwrapped::Plain(input.into_read());
     }
     let mut stream = match input {
-        Input::Seekable(bytes) if depth == 0 => return Unwrapped::Database(bytes),
+        Input::Seekable(bytes) if depth == 0 => return Unwrapped::Tables(TableFile::new(bytes, open)),
         input => input.into_read(),
     };
     let mut held = Held::new(budget);
     match held.fill(&mut *stream) {
-        (true, None) => Unwrapped::Database(Arc::new(held)),
-        (true, Some(error)) => Unwrapped::Plain(held.then(Box::new(Broken(Some(error))))),
+        (true, None) => Unwrapped::Tables(TableFile::new(Arc::new(held), open)),
+        (true, Some(error)) => Unwrapped::Plain(held.then(Broken::with(error))),
         (false, _) => Unwrapped::Plain(held.then(stream)),
-    }
-}
-
-/// The end of a stream that failed.
-struct Broken(Option<std::io::Error>);
-
-impl Read for Broken {
-    fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
-        match self.0.take() {
-            Some(error) => Err(error),
-            None => Ok(0),
-        }
     }
 }

@@ -4,8 +4,7 @@ use std::io::{Cursor, Read};
 use std::sync::Arc;
 
 use domesday_content::{
-    Budget, ContentError, Format, HEAD_LEN, Input, Limits, Unwrapped, detect_seekable, open_tables,
-    recognise, unwrap,
+    Budget, ContentError, Format, HEAD_LEN, Input, Limits, Unwrapped, detect_seekable, recognise, unwrap,
 };
 
 /// Bytes read at a time.
@@ -25,18 +24,24 @@ pub fn any(input: &[u8]) {
 }
 
 pub fn zip(input: &[u8]) {
-    explore_both(input, Some(Format::Zip));
+    explore_both(input, format("zip"));
 }
 
 pub fn tar(input: &[u8]) {
-    explore_both(input, Some(Format::Tar));
+    explore_both(input, format("tar"));
+}
+
+fn format(name: &str) -> Option<Format> {
+    let known = Format::all().find(|format| format.name() == name);
+    assert!(known.is_some(), "no format is called {name}");
+    known
 }
 
 /// The first byte chooses the compressor.
 pub fn compressed(input: &[u8]) {
-    const FORMATS: [Format; 4] = [Format::Gzip, Format::Bzip2, Format::Xz, Format::Zstd];
+    const FORMATS: [&str; 4] = ["gzip", "bzip2", "xz", "zstd"];
     let Some((&which, rest)) = input.split_first() else { return };
-    explore_both(rest, Some(FORMATS[usize::from(which) % FORMATS.len()]));
+    explore_both(rest, format(FORMATS[usize::from(which) % FORMATS.len()]));
 }
 
 /// A format must be named the same whether the bytes can be read at any place or not, unless the end decides.
@@ -104,9 +109,9 @@ fn visit(input: Input, format: Option<Format>, budget: &Arc<Budget>, depth: u32,
                 }
             }
         }
-        Unwrapped::Database(bytes) => {
+        Unwrapped::Tables(file) => {
             found.files += 1;
-            drop(open_tables(&bytes));
+            drop(file.tables());
         }
         Unwrapped::Archive(mut archive) => {
             while let Some(next) = archive.next_entry() {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domesday_content::{ReadAt, open_tables};
+use domesday_content::{ReadAt, sqlite};
 use domesday_model::RowBatch;
 
 /// Batches read of one table, and tables of one file, at most.
@@ -11,7 +11,7 @@ const TABLES_MAX: usize = 64;
 
 pub fn read(input: &[u8]) {
     let bytes: Arc<dyn ReadAt> = Arc::new(input.to_vec());
-    let Ok(tables) = open_tables(&bytes) else { return };
+    let Ok(tables) = sqlite::open_tables(&bytes) else { return };
     for nested in tables.take(TABLES_MAX) {
         let Ok(mut table) = nested.table else { continue };
         let columns = table.shape.columns.len();

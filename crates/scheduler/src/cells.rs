@@ -12,8 +12,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, LazyLock};
 
 use domesday_content::{
-    Encoding, Format, HEAD_LEN, Input, ObjectError, ReadAt, UnsupportedFormat, Unwrapped, Utf16Decoder,
-    detect, recognise, unwrap,
+    Encoding, HEAD_LEN, Input, ObjectError, ReadAt, UnsupportedFormat, Unwrapped, Utf16Decoder, detect,
+    recognise, unwrap,
 };
 use domesday_model::RowBatch;
 
@@ -157,8 +157,8 @@ impl WorkerCtx {
         };
         let format = match detect(head(cell)) {
             None => return decode(cell.to_vec(), Vec::new()),
-            Some(Format::Zip | Format::Tar | Format::Sqlite) => return Unpacked::Object,
-            Some(format) => format,
+            Some(format) if format.is_stream() => format,
+            Some(_) => return Unpacked::Object,
         };
         let input = Input::Seekable(Arc::new(cell.to_vec()));
         let unwrapped = self.timed(|| unwrap(input, Some(format), &stream.budget, stream.depth));

@@ -54,8 +54,8 @@ impl WorkerCtx {
         match unwrapped {
             Err(error) => obj.flaw(0, error.into()),
             Ok((chain, Unwrapped::Plain(reader))) => self.fetch_unpacked(obj, reader, None, chain, pace),
-            Ok((chain, Unwrapped::Database(bytes))) => {
-                self.open_database(obj, bytes, chain, (budget, depth), pace);
+            Ok((chain, Unwrapped::Tables(file))) => {
+                self.open_table_file(obj, file, chain, (budget, depth), pace);
             }
             Ok((_, Unwrapped::Archive(archive))) => {
                 let mut walk = ContainerWalk { container: Arc::clone(obj), archive, budget, depth, met: 0 };

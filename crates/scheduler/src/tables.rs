@@ -6,7 +6,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use domesday_content::{Budget, Input, NestedTable, ReadAt, Tables, open_tables};
+use domesday_content::{Budget, Input, NestedTable, TableFile, Tables};
 
 use crate::executor::WorkerCtx;
 use crate::fetch::{Fetch, Pace};
@@ -25,33 +25,34 @@ pub struct TablesWalk {
     /// Containers around a table.
     depth: u32,
     /// The embedded database, held as long as there may be a copy of it, so that the budget knows.
-    _bytes: Option<Arc<dyn ReadAt>>,
+    _file: Option<TableFile>,
 }
 
 impl TablesWalk {
     pub(crate) fn new(tables: Tables, budget: Arc<Budget>, depth: u32) -> TablesWalk {
-        TablesWalk { tables, current: None, met: 0, budget, depth, _bytes: None }
+        TablesWalk { tables, current: None, met: 0, budget, depth, _file: None }
     }
 }
 
 impl WorkerCtx {
-    /// Opens what was recognised as a database, `chain` being the compressors around it.
-    pub(crate) fn open_database(
+    /// Opens what was recognised as a file of tables, `chain` being the compressors around it.
+    pub(crate) fn open_table_file(
         &mut self,
         obj: &ObjectRef,
-        bytes: Arc<dyn ReadAt>,
+        file: TableFile,
         chain: Vec<&'static str>,
         (budget, depth): (Arc<Budget>, u32),
         pace: Pace,
     ) {
-        match self.timed(|| open_tables(&bytes)) {
+        match self.timed(|| file.tables()) {
             Ok(tables) => {
                 let walk = TablesWalk::new(tables, budget, depth + chain.len() as u32 + 1);
-                let walk = TablesWalk { _bytes: Some(bytes), ..walk };
+                let walk = TablesWalk { _file: Some(file), ..walk };
                 self.fetch_tables(obj, Box::new(walk), pace);
             }
             Err(error) => {
                 obj.flaw(0, error);
+                let bytes = Arc::clone(file.bytes());
                 let size = bytes.size().ok();
                 self.fetch_unpacked(obj, Input::Seekable(bytes).into_read(), size, chain, pace);
             }

@@ -63,7 +63,7 @@ impl<'a> Header<'a> {
 }
 
 /// Whether these bytes begin with a tar header.
-pub(crate) fn is_header(head: &[u8]) -> bool {
+pub(super) fn is_header(head: &[u8]) -> bool {
     head.first_chunk().and_then(Header::parse).is_some_and(|header| header.plausible())
 }
 

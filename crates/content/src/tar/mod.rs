@@ -9,20 +9,28 @@ mod header;
 use std::io::{self, Read};
 use std::sync::Arc;
 
-use crate::archive::{Entry, Ordinals};
+use crate::archive::{Entry, EntryReader, Ordinals};
 use crate::budget::Budget;
 use crate::error::ContentError;
+use crate::format::{Definition, Inside};
 use crate::input::{Input, ReadAt, Section, read_full_at};
 use crate::source::Source;
 
-pub(crate) use header::is_header;
-use header::{BLOCK, Header, Pax, until_nul};
+use header::{BLOCK, Header, Pax, is_header, until_nul};
 use parking_lot::Mutex;
 
 /// Long names and pax records of one entry, bytes each. Real ones are a few kilobytes.
 const META_BYTES_MAX: u64 = 1 << 20;
 
-pub(crate) struct Tar {
+pub(crate) static FORMAT: Definition = Definition {
+    name: "tar",
+    begins: &[],
+    recognise: is_header,
+    recognise_end: None,
+    inside: Inside::Entries(|input, budget, depth| Ok(Box::new(Tar::new(input, budget, depth)?))),
+};
+
+struct Tar {
     blocks: Blocks,
     budget: Arc<Budget>,
     depth: u32,
@@ -32,6 +40,16 @@ pub(crate) struct Tar {
     padding: u64,
     /// A block of zeros was seen: the archive may end here, or another one may follow.
     end_mark: bool,
+}
+
+impl EntryReader for Tar {
+    fn next_file(&mut self) -> Result<Option<Entry>, ContentError> {
+        self.read_file()
+    }
+
+    fn independent(&self) -> bool {
+        matches!(self.blocks, Blocks::Seek { .. })
+    }
 }
 
 /// Headers that describe the entry after them: long names and link names, old long names, pax records.
@@ -47,7 +65,7 @@ struct Meta {
 }
 
 impl Tar {
-    pub(crate) fn new(input: Input, budget: &Arc<Budget>, depth: u32) -> Result<Tar, ContentError> {
+    fn new(input: Input, budget: &Arc<Budget>, depth: u32) -> Result<Tar, ContentError> {
         let blocks = match input {
             Input::Seekable(bytes) => Blocks::Seek { size: bytes.size()?, bytes, offset: 0 },
             Input::Stream(stream) => Blocks::Stream(Arc::new(Mutex::new(Shared {
@@ -68,11 +86,7 @@ impl Tar {
         })
     }
 
-    pub(crate) fn independent(&self) -> bool {
-        matches!(self.blocks, Blocks::Seek { .. })
-    }
-
-    pub(crate) fn next_file(&mut self) -> Result<Option<Entry>, ContentError> {
+    fn read_file(&mut self) -> Result<Option<Entry>, ContentError> {
         let mut meta = Meta::default();
         while let Some(block) = self.next_header()? {
             let Some(header) = Header::parse(&block) else {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use domesday_model::Reason;
 
-use crate::{Budget, ContentError, Input, Limits, Unwrapped, unwrap};
+use crate::{Budget, ContentError, Format, Input, Limits, Unwrapped, unwrap};
 
 const LIMITS: Limits = Limits {
     max_depth: 16,
@@ -71,9 +71,9 @@ fn visit(input: Input, budget: &Arc<Budget>, depth: u32, path: String, found: &m
             }
             found.files.push((path, bytes));
         }
-        Unwrapped::Database(bytes) => {
+        Unwrapped::Tables(file) => {
             let mut whole = Vec::new();
-            Input::Seekable(bytes).into_read().read_to_end(&mut whole).unwrap();
+            Input::Seekable(Arc::clone(file.bytes())).into_read().read_to_end(&mut whole).unwrap();
             found.files.push((format!("{path}<database>"), whole));
         }
         Unwrapped::Archive(mut archive) => {
@@ -92,6 +92,13 @@ fn visit(input: Input, budget: &Arc<Budget>, depth: u32, path: String, found: &m
             assert!(archive.next_entry().is_none(), "an archive that ended stays ended");
         }
     }
+}
+
+/// The format of that name.
+pub(super) fn format(name: &str) -> Option<Format> {
+    let known = Format::all().find(|format| format.name() == name);
+    assert!(known.is_some(), "no format is called {name}");
+    known
 }
 
 /// The same object from a file and from a stream.

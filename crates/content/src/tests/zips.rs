@@ -84,7 +84,7 @@ fn zip64_and_prefixed_archives_open() {
     assert_eq!(explore_both(&zip64), expected);
     for bytes in [zip64, zip_of(&three())] {
         let program = [b"#!/bin/sh\nexec java -jar $0\n".to_vec(), bytes].concat();
-        assert_eq!(detect_seekable(&program, &program).unwrap(), Some(crate::Format::Zip));
+        assert_eq!(detect_seekable(&program, &program).unwrap(), format("zip"));
         assert_eq!(explore(seekable(&program), &Budget::new(LIMITS, None)), expected);
         let commented = [program, b"PK\x05\x06 in a comment, and more after it".to_vec()].concat();
         assert_eq!(explore(seekable(&commented), &Budget::new(LIMITS, None)), expected);

@@ -56,8 +56,8 @@ impl ZipEntry {
         let section = Section::new(Arc::clone(bytes), start, self.record.packed);
         let fetched = Fetched { inner: Cursor::new(Arc::new(section), 0), budget: Arc::clone(&self.budget) };
         let inner: Box<dyn Read + Send> = match self.record.method {
-            Method::Packed(packing) => {
-                Box::new(Unpacked::new(Source::sized(Box::new(fetched), self.record.packed), packing))
+            Method::Packed(compressor) => {
+                Box::new(Unpacked::new(Source::sized(Box::new(fetched), self.record.packed), compressor))
             }
             _ => Box::new(fetched),
         };

@@ -5,6 +5,7 @@
 //! when the archive comes as a stream too large to hold.
 
 mod entry;
+mod recognise;
 mod record;
 mod walk;
 
@@ -14,20 +15,30 @@ use std::sync::Arc;
 use domesday_model::Reason;
 
 use self::entry::ZipEntry;
-pub(crate) use self::record::find_end;
-use self::record::{CENTRAL, CENTRAL_LEN, Directory, Method, Record};
+use self::record::{CENTRAL, CENTRAL_LEN, Directory, Method, Record, find_end};
 use self::walk::{Ending, Walk};
-use crate::archive::{Entry, Ordinals};
+use crate::archive::{Entry, EntryReader, Ordinals};
 use crate::budget::Budget;
 use crate::error::ContentError;
-use crate::input::{Cursor, Input, ReadAt};
+use crate::format::{Definition, Inside};
+use crate::input::{Broken, Cursor, Held, Input, ReadAt};
 use crate::source::Source;
+use crate::unsupported::{OfficeEntries, UnsupportedFormat};
+
+pub(crate) static FORMAT: Definition = Definition {
+    name: "zip",
+    begins: b"P",
+    recognise: recognise::is_zip,
+    recognise_end: Some(recognise::is_carrier),
+    inside: Inside::Entries(|input, budget, depth| Ok(Box::new(Zip::open(input, budget, depth)?))),
+};
 
 pub(crate) struct Zip {
     mode: Mode,
     budget: Arc<Budget>,
     depth: u32,
     ordinals: Ordinals,
+    office: OfficeEntries,
 }
 
 enum Mode {
@@ -36,12 +47,24 @@ enum Mode {
 }
 
 impl Zip {
+    /// A zip is read through its directory, which is at its end: one that comes as a stream is held in memory
+    /// as far as the budget allows, and beyond that read entry by entry as it comes.
+    fn open(input: Input, budget: &Arc<Budget>, depth: u32) -> Result<Zip, ContentError> {
+        let mut stream = match input {
+            Input::Seekable(bytes) => return Zip::central(bytes, budget, depth),
+            Input::Stream(stream) => stream,
+        };
+        let mut held = Held::new(budget);
+        match held.fill(&mut *stream) {
+            (true, None) => Zip::central(Arc::new(held), budget, depth),
+            // A stream that broke off has no directory: what is there is read as it comes, then the error.
+            (true, Some(error)) => Ok(Zip::stream(held.then(Broken::with(error)), budget, depth)),
+            (false, _) => Ok(Zip::stream(held.then(stream), budget, depth)),
+        }
+    }
+
     /// Through the directory, or along the local headers if there is none.
-    pub(crate) fn central(
-        bytes: Arc<dyn ReadAt>,
-        budget: &Arc<Budget>,
-        depth: u32,
-    ) -> Result<Zip, ContentError> {
+    fn central(bytes: Arc<dyn ReadAt>, budget: &Arc<Budget>, depth: u32) -> Result<Zip, ContentError> {
         let found = match find_end(&*bytes).map_err(ContentError::from) {
             // The bytes end before they should: no directory, but maybe entries.
             Err(error) if error.reason() == Reason::DamagedArchive => None,
@@ -56,20 +79,21 @@ impl Zip {
                 Mode::Walk(walk_from(bytes, None, ContentError::damaged("the zip archive has no directory")))
             }
         };
-        Ok(Zip { mode, budget: Arc::clone(budget), depth, ordinals: Ordinals::default() })
+        Ok(Zip::new(mode, budget, depth))
     }
 
     /// Along the local headers of a stream.
-    pub(crate) fn stream(stream: Box<dyn Read + Send>, budget: &Arc<Budget>, depth: u32) -> Zip {
+    fn stream(stream: Box<dyn Read + Send>, budget: &Arc<Budget>, depth: u32) -> Zip {
         let walk = Walk::new(Source::new(stream), Ending::Directory);
-        Zip { mode: Mode::Walk(walk), budget: Arc::clone(budget), depth, ordinals: Ordinals::default() }
+        Zip::new(Mode::Walk(walk), budget, depth)
     }
 
-    pub(crate) fn independent(&self) -> bool {
-        matches!(self.mode, Mode::Central(_))
+    fn new(mode: Mode, budget: &Arc<Budget>, depth: u32) -> Zip {
+        let (ordinals, office) = (Ordinals::default(), OfficeEntries::default());
+        Zip { mode, budget: Arc::clone(budget), depth, ordinals, office }
     }
 
-    pub(crate) fn next_file(&mut self) -> Result<Option<Entry>, ContentError> {
+    fn read_file(&mut self) -> Result<Option<Entry>, ContentError> {
         loop {
             let record = match &mut self.mode {
                 Mode::Walk(walk) => match walk.next_record(&self.budget)? {
@@ -120,6 +144,24 @@ impl Zip {
                 Entry { name, ordinal, size, depth: self.depth, input }
             }
         })
+    }
+}
+
+impl EntryReader for Zip {
+    fn next_file(&mut self) -> Result<Option<Entry>, ContentError> {
+        let mut file = self.read_file()?;
+        if let Some(entry) = &mut file {
+            self.office.meet(entry);
+        }
+        Ok(file)
+    }
+
+    fn independent(&self) -> bool {
+        matches!(self.mode, Mode::Central(_))
+    }
+
+    fn document(&self) -> Option<UnsupportedFormat> {
+        self.office.document()
     }
 }
 

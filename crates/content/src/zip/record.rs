@@ -3,8 +3,11 @@
 
 use std::io;
 
-use crate::codec::Packing;
-use crate::detect::Format;
+use crate::codec::Compressor;
+use crate::codec::bzip2::BZIP2;
+use crate::codec::deflate::DEFLATE;
+use crate::codec::xz::XZ;
+use crate::codec::zstd::ZSTD;
 use crate::input::{ReadAt, read_full_at};
 
 pub(super) const LOCAL: [u8; 4] = *b"PK\x03\x04";
@@ -111,10 +114,10 @@ fn find_end64(bytes: &dyn ReadAt, end_at: u64) -> io::Result<Option<(u64, [u8; E
 }
 
 /// How an entry is packed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(super) enum Method {
     Stored,
-    Packed(Packing),
+    Packed(&'static Compressor),
     Encrypted,
     Unsupported(u16),
 }
@@ -128,17 +131,17 @@ impl Method {
         }
         match method {
             0 => Method::Stored,
-            8 => Method::Packed(Packing::Deflate),
-            12 => Method::Packed(Packing::Format(Format::Bzip2)),
-            93 => Method::Packed(Packing::Format(Format::Zstd)),
-            95 => Method::Packed(Packing::Format(Format::Xz)),
+            8 => Method::Packed(&DEFLATE),
+            12 => Method::Packed(&BZIP2),
+            93 => Method::Packed(&ZSTD),
+            95 => Method::Packed(&XZ),
             other => Method::Unsupported(other),
         }
     }
 }
 
 /// What a directory record or a local header says of an entry.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Record {
     pub(super) name: Vec<u8>,
     pub(super) method: Method,

@@ -10,10 +10,10 @@ use domesday_model::Reason;
 use parking_lot::Mutex;
 
 use super::entry::Check;
+use super::recognise::is_zip;
 use super::record::{CENTRAL, DESCRIPTOR, END, END64, LOCAL, LOCAL_LEN, Method, Record, le32, le64};
 use crate::budget::{Budget, Meter};
 use crate::codec::{Feed, Unpacker};
-use crate::detect::{Format, detect};
 use crate::error::ContentError;
 use crate::input::Input;
 use crate::source::Source;
@@ -153,7 +153,7 @@ impl Shared {
                     self.truncated = true;
                     return Ok(false);
                 }
-                Some(LOCAL) if detect(head) == Some(Format::Zip) => {
+                Some(LOCAL) if is_zip(head) => {
                     if self.source.peek(LOCAL_LEN).len() == LOCAL_LEN {
                         return Ok(true);
                     }
@@ -199,7 +199,7 @@ impl Current {
     fn new(record: &Record, empty: bool, budget: &Arc<Budget>) -> Self {
         let described_after = record.described_after;
         let unpacker = match record.method {
-            Method::Packed(packing) => Some(Unpacker::new(packing, false)),
+            Method::Packed(compressor) => Some(Unpacker::new(compressor, false)),
             _ => None,
         };
         // A size may be wrong when a descriptor follows; packed data tells its end by itself.

@@ -11,7 +11,8 @@ use domesday_model::RowBatch;
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use crate::{ObjectError, OpenTable, ReadAt, open_tables};
+use super::open_tables;
+use crate::{ObjectError, OpenTable, ReadAt};
 
 /// A file in a folder of its own.
 struct File {
