@@ -13,6 +13,7 @@
 --
 -- The last two are bound to node groups by row-level security: a login that is given one of them sees the rows of the
 -- node groups that `node_group_logins` has for it, and of no others; a login without an entry sees none.
+-- The login is who connected: `SET ROLE` to another one that it is a member of changes nothing.
 -- `domesday db grant NAME --as worker --node-group eu` makes both. The owner of the tables and superusers see everything.
 
 DO $$
@@ -159,7 +160,7 @@ END $$;
 DO $$
 DECLARE
     of_groups CONSTANT text :=
-        '%s || '''' = ANY (ARRAY(SELECT l.node_group FROM node_group_logins l WHERE l.login = current_user))';
+        '%s || '''' = ANY (ARRAY(SELECT l.node_group FROM node_group_logins l WHERE l.login = session_user))';
     own       CONSTANT text := format(of_groups, 'node_group');
     of_job    CONSTANT text := 'EXISTS (SELECT 1 FROM jobs j WHERE j.id = job_id OFFSET 0)';
     of_task   CONSTANT text :=
@@ -187,14 +188,14 @@ BEGIN
 
     -- Table, roles, visible, written: the same where it is not said.
     FOREACH policy SLICE 1 IN ARRAY ARRAY[
-        ['node_group_logins', bound, 'login = current_user', 'false'],
+        ['node_group_logins', bound, 'login = session_user', 'false'],
         ['jobs', bound, own, ''],
         ['master_jobs', bound, 'EXISTS (SELECT 1 FROM jobs j WHERE j.master_job_id = master_jobs.id OFFSET 0)', 'false'],
         ['datasources', bound, own, ''],
         -- A worker sees its login's sessions, so that nobody ends another's lease or works under it.
-        ['worker_sessions', 'domesday_worker', 'login = current_user', 'login = current_user AND ' || own],
+        ['worker_sessions', 'domesday_worker', 'login = session_user', 'login = session_user AND ' || own],
         ['worker_sessions', 'domesday_orchestrator', own, 'false'],
-        ['orchestrators', 'domesday_orchestrator', 'login = current_user', 'login = current_user AND ' || own],
+        ['orchestrators', 'domesday_orchestrator', 'login = session_user', 'login = session_user AND ' || own],
         -- Nor does a worker see tasks that run under another login, and with them their claims.
         ['tasks', 'domesday_worker',
             of_job || $q$ AND (

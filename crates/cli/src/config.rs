@@ -8,13 +8,14 @@
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::ops::Range;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::ValueEnum;
 use domesday_control::compose;
 use domesday_engine::RuleSource;
-use domesday_model::{ConfigurationUsed, TrustContent};
+use domesday_model::ConfigurationUsed;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -56,7 +57,7 @@ impl Config {
         match &args.config {
             _ if args.no_config => Ok(None),
             Some(path) => Config::read(path, Reach::Anywhere).map(Some),
-            None if args.trust() == TrustContent::No => Ok(None),
+            None if args.distrusts_content() => Ok(None),
             None => {
                 let read = |path: PathBuf| {
                     let folder = target::folder_of(&path).to_owned();
@@ -200,12 +201,29 @@ fn found(targets: &[PathBuf]) -> Result<Option<PathBuf>> {
     }
 }
 
-/// The nearest file of a folder, whatever it is, or one above it inside the same repository. Outside of one only the folder itself
-/// counts: whoever can write to a folder far above must not decide what is found here.
+/// The nearest file of a folder, whatever it is, or one above it inside the same repository. Outside of one only the
+/// folder itself counts: whoever can write to a folder far above must not decide what is found here. Nor does what
+/// another user put there, a repository around the folder included.
 fn nearest(folder: &Path) -> Option<PathBuf> {
-    let top = target::repository_root(folder).unwrap_or(folder);
-    let inside = folder.ancestors().take_while(|folder| folder.starts_with(top));
-    inside.map(|folder| folder.join(NAME)).find(|file| file.symlink_metadata().is_ok())
+    let here = folder.join(NAME);
+    if here.symlink_metadata().is_ok() {
+        return Some(here);
+    }
+    let top = target::repository_root(folder).filter(|top| is_ours(top) && is_ours(&top.join(".git")))?;
+    let above = folder.ancestors().skip(1).take_while(|folder| folder.starts_with(top));
+    let file = above.map(|folder| folder.join(NAME)).find(|file| file.symlink_metadata().is_ok())?;
+    if file.parent().is_some_and(is_ours) && is_ours(&file) {
+        return Some(file);
+    }
+    let shown = shown(&file);
+    crate::say(format_args!("{shown} is not used: it or its folder is another user's; --config names it"));
+    None
+}
+
+/// Whether a file or folder belongs to this user or to root.
+fn is_ours(path: &Path) -> bool {
+    let owner = path.symlink_metadata().map(|metadata| metadata.uid());
+    owner.is_ok_and(|owner| owner == 0 || owner == rustix::process::geteuid().as_raw())
 }
 
 /// A path for people: from where they stand, if it is below.

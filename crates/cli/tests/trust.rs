@@ -33,9 +33,7 @@ fn content_is_heard_in_a_local_folder_and_not_where_it_is_untrusted() {
     for trusted in [&[][..], &["--trust-content", "auto"], &["--trust-content", "yes"]] {
         assert_eq!(place.scan(trusted).exits(0).found(), Vec::<String>::new(), "{trusted:?}");
     }
-    for untrusted in
-        [&["--untrusted"][..], &["--trust-content", "no"], &["--set", "trust_content=no", "--no-config"]]
-    {
+    for untrusted in [&["--untrusted"][..], &["--trust-content", "no"], &["--set", "trust_content=no"]] {
         let ran = place.scan(untrusted).exits(1);
         assert_eq!(ran.found(), everything(), "{untrusted:?}");
         assert!(!ran.err.contains("using tree/.domesday.toml"), "{}", ran.err);
@@ -125,6 +123,52 @@ fn rules_that_ask_for_too_much_are_refused_by_name() {
     limited.env_clear().env("HOME", place.path("home")).stdin(Stdio::null());
     let ran = run(&mut limited).exits(2);
     assert!(ran.err.contains("rule `r-") && ran.err.contains("too large together"), "{}", ran.err);
+}
+
+#[test]
+fn triggers_that_ask_for_too_much_are_refused() {
+    let place = Place::new();
+    let rule = |trigger: &str, more: usize| {
+        let others: String = (0..more).map(|number| format!(", 'k{number:07}'")).collect();
+        format!(
+            "[[rule]]\nid = \"r-1\"\ndescription = \"x\"\ncategory = \"secret\"\nregex = 'abcdef[0-9]'\n\
+             triggers = ['{trigger}'{others}]\npositive = [\"a\", \"b\"]\nnegative = [\"a\", \"b\"]\n"
+        )
+    };
+    place.file(".domesday.toml", rule(&"t".repeat(1 << 20), 0));
+    let ran = place.scan(&[]).exits(2);
+    assert!(ran.err.contains("rule `r-1`") && ran.err.contains("64 are enough"), "{}", ran.err);
+    place.file(".domesday.toml", rule("abcdef", 40_000));
+    let ran = place.scan(&[]).exits(2);
+    assert!(ran.err.contains("rule `r-1`") && ran.err.contains("too large together"), "{}", ran.err);
+}
+
+/// Needs root, who alone may give a file to somebody else.
+#[test]
+fn what_another_user_put_above_the_folder_is_not_used() {
+    const SOMEBODY: u32 = 4_321;
+    let give = |path: std::path::PathBuf| std::os::unix::fs::chown(path, Some(SOMEBODY), None);
+    let place = Place::new();
+    place.file("work/a.txt", KEY);
+    place.file(".git/HEAD", "ref: refs/heads/main\n");
+    place.file(".domesday.toml", "exclude = ['*']\n");
+    let scan = || {
+        let mut command = place.command(["scan", "tree/work", "--state", "state", "--fresh"]);
+        run(command.stdin(Stdio::null()))
+    };
+    let ran = scan().exits(0);
+    assert!(ran.err.contains("using tree/.domesday.toml"), "{}", ran.err);
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    give(place.tree().join(".domesday.toml")).unwrap();
+    let ran = scan().exits(1);
+    assert!(ran.err.contains("tree/.domesday.toml is not used"), "{}", ran.err);
+    std::fs::remove_file(place.tree().join(".domesday.toml")).unwrap();
+    place.file(".domesday.toml", "exclude = ['*']\n");
+    scan().exits(0);
+    give(place.tree().join(".git")).unwrap();
+    scan().exits(1);
 }
 
 #[test]

@@ -22,6 +22,7 @@ pub mod fleet;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use domesday_connector::TRUST_CONTENT;
 use domesday_model::{Category, Level, Regulation, Sensitivity, TrustContent};
 use tracing::level_filters::LevelFilter;
 
@@ -208,6 +209,14 @@ impl ScanArgs {
     /// Whether content is trusted, in one word.
     pub fn trust(&self) -> TrustContent {
         if self.untrusted { TrustContent::No } else { self.trust_content }
+    }
+
+    /// Whether the flags or the settings of the sources say that content is not trusted.
+    pub fn distrusts_content(&self) -> bool {
+        let is_no = |setting: &Setting| {
+            setting.path == [TRUST_CONTENT] && setting.value.as_str() == Some(TrustContent::No.as_str())
+        };
+        self.trust() == TrustContent::No || self.set.iter().any(is_no)
     }
 }
 

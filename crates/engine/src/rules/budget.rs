@@ -1,7 +1,7 @@
-//! How much the regexes of one load may cost together. An automaton grows with its regex written out, not with the text of
+//! How much the rules of one load may cost together. An automaton grows with its regex written out, not with the text of
 //! the regex: 100 KB of rules can ask for gigabytes. So each regex is charged for what it comes to, before anything is
-//! derived from it or compiled, and the rule that exceeds the budget is refused by name. The built-in rules are not
-//! charged: they come packed.
+//! derived from it or compiled; each trigger for its share of the prefilter; and all text for being read. The rule that
+//! exceeds the budget is refused by name. The built-in rules are not charged: they come packed.
 
 use std::cell::Cell;
 
@@ -9,9 +9,12 @@ use regex_syntax::hir::Hir;
 
 use super::pattern::expanded_size;
 
-/// Cost of all regexes of one load, at most. An automaton takes 10 to 60 bytes for each unit, and loading a quarter of
+/// Cost of all rules of one load, at most. An automaton takes 10 to 60 bytes for each unit, and loading a quarter of
 /// a microsecond: so about 100 MB and half a second in all.
 pub const COST_MAX: usize = 2_000_000;
+
+/// What a trigger costs: its bytes in the prefilter, and its part in choosing how triggers are told apart.
+pub const TRIGGER_COST: usize = 64;
 
 /// What is left of [`COST_MAX`].
 pub struct Budget(Cell<Option<usize>>);
@@ -26,7 +29,7 @@ impl Budget {
         let left = self.0.get().and_then(|left| left.checked_sub(cost));
         self.0.set(left);
         left.map(|_| ()).ok_or_else(|| {
-            "the regexes up to here are too large together once their repetitions are written out: simplify \
+            "the rules up to here are too large together, the repetitions of their regexes written out: simplify \
              them, this one first, or load fewer rules"
                 .to_owned()
         })

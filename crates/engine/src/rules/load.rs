@@ -6,6 +6,7 @@ use domesday_model::{Level, Score};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::budget::TRIGGER_COST;
 use super::classification;
 use super::derive::{self, LITERAL_MIN};
 use super::gate::{Gate, Start};
@@ -21,6 +22,8 @@ use crate::{CONTEXT_MAX, MAX_MATCH_LEN};
 
 /// Base score of a rule that names none.
 const DEFAULT_SCORE: i64 = 60;
+/// Bytes of the longest trigger. It only says where a regex is asked, and is to be rare.
+const TRIGGER_MAX: usize = 64;
 /// Bytes around a value in which context words count, unless the rule says otherwise.
 const DEFAULT_WITHIN: i64 = 64;
 /// What a context word adds to the score, unless the rule says otherwise.
@@ -186,6 +189,14 @@ fn read_trigger(
         let reason =
             format!("trigger `{short}` is under {LITERAL_MIN} bytes: lengthen it, or give a `shape`");
         fields.complain(at, reason);
+        return None;
+    }
+    if let Some(long) = given.iter().find(|trigger| trigger.len() > TRIGGER_MAX) {
+        let reason = format!("a trigger has {} bytes: {TRIGGER_MAX} are enough, shorten it", long.len());
+        fields.complain(at, reason);
+        return None;
+    }
+    if !fields.charge(given.len().saturating_mul(TRIGGER_COST), at) {
         return None;
     }
     if !given.is_empty() && shape.is_some() {

@@ -142,6 +142,10 @@ fn read_source(source: &RuleSource, budget: &Budget) -> Read {
         return Read::default();
     }
     let mut problems = Problems::new(&source.name, &source.text).charging(budget);
+    // A byte of text costs one unit, before it is looked at.
+    if !problems.charge(None, source.text.len(), 0) {
+        return Read { problems: problems.found, ..Read::default() };
+    }
     let (document, syntax_errors) = DeTable::parse_recoverable(&source.text);
     for error in &syntax_errors {
         let at = error.span().map_or(0, |span| span.start);

@@ -13,7 +13,7 @@ use super::error::RuleError;
 pub struct Problems<'a> {
     file: &'a str,
     text: &'a str,
-    /// What regexes are charged to.
+    /// What rules are charged to.
     budget: Option<&'a Budget>,
     pub found: Vec<RuleError>,
 }
@@ -25,6 +25,16 @@ impl<'a> Problems<'a> {
 
     pub fn charging(self, budget: &'a Budget) -> Self {
         Problems { budget: Some(budget), ..self }
+    }
+
+    /// Charges what is written at `at`; false, with a complaint, if it is too much.
+    pub fn charge(&mut self, rule: Option<&str>, cost: usize, at: usize) -> bool {
+        if self.is_out_of_budget() {
+            // That was told.
+            return false;
+        }
+        let charged = self.budget.map_or(Ok(()), |budget| budget.charge(cost));
+        charged.map_err(|reason| self.add(rule, at, reason)).is_ok()
     }
 
     /// Whether the rest need not be read.
@@ -75,14 +85,9 @@ impl<'t, 'p, 'a> Fields<'t, 'p, 'a> {
         self.problems.add(self.rule.as_deref(), at, reason);
     }
 
-    /// Charges a regex that is written at `at`; false, with a complaint, if it is too much.
+    /// As [`Problems::charge`], for the rule that this is.
     pub fn charge(&mut self, cost: usize, at: usize) -> bool {
-        if self.problems.is_out_of_budget() {
-            // That was told.
-            return false;
-        }
-        let charged = self.problems.budget.map_or(Ok(()), |budget| budget.charge(cost));
-        charged.map_err(|reason| self.complain(at, reason)).is_ok()
+        self.problems.charge(self.rule.as_deref(), cost, at)
     }
 
     /// Where the table begins.

@@ -37,6 +37,12 @@ impl Fleet {
                     .psql(&format!("SELECT grant_login('{login}', 'domesday_{role}', ARRAY['{group}'])"));
             }
         }
+        // As a fleet of before has it whose logins were these roles themselves. Every other login is a member of one.
+        for role in ["domesday_worker", "domesday_orchestrator"] {
+            fleet
+                .database
+                .psql(&format!("SELECT grant_login('{role}', '{role}', ARRAY['{OWN}', '{OTHER}'])"));
+        }
         fleet.operator.put_rule_set(RuleSetHash([0; 16]), "allow = ['a value']").await.unwrap();
         fleet
     }
@@ -316,6 +322,12 @@ const ATTEMPTS: &[&str] = &[
     "SELECT revoke_login('postgres', NULL)",
     "SET ROLE postgres",
     "SET ROLE domesday_operator",
+    "SET ROLE domesday_worker; SELECT 1 FROM jobs WHERE id = {job}",
+    "SET ROLE domesday_worker; SELECT claim_id FROM tasks WHERE id = {task}",
+    "SET ROLE domesday_worker; UPDATE tasks SET status = 'COMPLETED' WHERE id = {task} RETURNING 1",
+    "SET ROLE domesday_worker; SELECT 1 WHERE unit_at({task}, 'staged', 0) IS NOT NULL",
+    "SET ROLE domesday_orchestrator; SELECT 1 FROM jobs WHERE id = {job}",
+    "SET ROLE domesday_orchestrator; UPDATE jobs SET status = 'CANCELLED' WHERE id = {job} RETURNING 1",
     "SET SESSION AUTHORIZATION postgres",
     "SELECT set_config('role', 'domesday_operator', false)",
     "SET session_replication_role = replica",
