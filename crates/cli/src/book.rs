@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
+use domesday_connector::address::Parts;
 use domesday_store::postgres::{self, PostgresStore};
 use domesday_store::sqlite::{self, SqliteStore};
 use domesday_store::{AdminStore, ComposerStore, ReportStore, Store};
@@ -87,10 +88,8 @@ fn warn_of_password() {
 
 /// Whether a URL carries a password, before its host or among its settings.
 fn has_password(url: &str) -> bool {
-    let (base, query) = url.split_once('?').unwrap_or((url, ""));
-    let rest = base.split_once("://").map_or(base, |(_, rest)| rest);
-    let authority = rest.split('/').next().unwrap_or_default();
-    let user = authority.rsplit_once('@').map_or("", |(user, _)| user);
+    let query = url.split_once('?').map_or("", |(_, query)| query);
+    let user = Parts::of(url).and_then(|parts| parts.user).unwrap_or_default();
     user.split_once(':').is_some_and(|(_, password)| !password.is_empty())
         || query.split('&').any(|pair| pair.starts_with("password="))
 }

@@ -4,10 +4,10 @@
 
 mod common;
 
-use std::io::Write;
 use std::process::{Command, Stdio};
 
 use common::{KEY, KEY_2, KEY_RULE, Place, run};
+use domesday_testkit::feed;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 /// A tree whose content hides everything in it, each file in another way.
@@ -63,9 +63,7 @@ fn standard_input_is_not_trusted_by_itself() {
     let place = Place::new();
     let scan = |args: &[&str]| {
         let mut command = place.command(["scan", "-", "--state", "state"]);
-        let mut child = command.args(args).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
-        child.stdin.take().unwrap().write_all(format!("{KEY} # domesday:ignore\n").as_bytes()).unwrap();
-        child.wait().unwrap().code()
+        feed(command.args(args), format!("{KEY} # domesday:ignore\n").as_bytes()).unwrap().status.code()
     };
     assert_eq!(scan(&[]), Some(1));
     assert_eq!(scan(&["--trust-content", "yes"]), Some(0));

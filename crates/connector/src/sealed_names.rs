@@ -126,6 +126,8 @@ fn not_an_object(error: NotOpened) -> ObjectError {
     ObjectError::new(Reason::ReadError, error.to_string())
 }
 
+// A method that were left to its default would give the answer of some other kind.
+#[deny(clippy::missing_trait_methods)]
 #[async_trait]
 impl Connector for SealedNames {
     fn resume_policy(&self, container: &ObjectKey) -> ResumePolicy {
@@ -196,6 +198,7 @@ struct SealedListing {
     seal: Seal,
 }
 
+#[deny(clippy::missing_trait_methods)]
 #[async_trait]
 impl Listing for SealedListing {
     async fn next_batch(&mut self, max: usize) -> Result<Vec<UnitRecord>, ConnectorError> {
@@ -238,6 +241,7 @@ struct SealedAhead {
     seal: Seal,
 }
 
+#[deny(clippy::missing_trait_methods)]
 impl ReadAhead for SealedAhead {
     fn open(&self, index: usize) -> Result<Opened, ObjectError> {
         sealed(&self.seal, self.ahead.open(index))

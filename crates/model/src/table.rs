@@ -59,16 +59,6 @@ impl ColumnShape {
     }
 }
 
-impl TableShape {
-    /// Whether a primary key is of plain integers only.
-    pub fn is_plain_key(&self, key: &[String]) -> bool {
-        key.len() == self.primary_key.len()
-            && self.primary_key.iter().zip(key).all(|(&column, value)| {
-                self.columns.get(column as usize).is_some_and(|column| column.is_plain(value.as_bytes()))
-            })
-    }
-}
-
 /// Declared types of integers, without their arguments.
 const INTEGERS: [&str; 14] = [
     "int",
@@ -124,14 +114,5 @@ mod tests {
         ] {
             assert_eq!(column(type_name).is_plain(value.as_bytes()), plain, "{type_name} {value}");
         }
-        let shape = TableShape {
-            columns: vec![column("text"), column("int")],
-            primary_key: vec![1],
-            ..TableShape::default()
-        };
-        assert!(shape.is_plain_key(&["7".into()]));
-        assert!(!shape.is_plain_key(&["7".into(), "8".into()]) && !shape.is_plain_key(&[]));
-        let both = TableShape { primary_key: vec![1, 0], ..shape };
-        assert!(!both.is_plain_key(&["7".into(), "8".into()]));
     }
 }

@@ -1,8 +1,6 @@
 //! What the scan core asks a data source for: descriptors of objects, and their bytes. The core knows
 //! nothing else of where objects come from.
 
-use std::any::Any;
-
 use domesday_content::ObjectError;
 use domesday_engine::PathKind;
 use domesday_model::ObjectKey;
@@ -69,8 +67,6 @@ pub enum CursorState {
     Offset(u64),
     /// A page token of a remote listing.
     Token(String),
-    /// Whatever else a source needs, such as an open directory stream.
-    Other(Box<dyn Any + Send>),
     /// A container being walked. Made by the scan core; no source is ever handed one.
     Container(ContainerWalk),
 }

@@ -5,6 +5,7 @@ use std::os::unix::fs::symlink;
 use super::*;
 use crate::repository::{Repository, Shape, discover, leads_out};
 use crate::store::HELD_MAX;
+use domesday_testkit::feed;
 
 #[tokio::test]
 async fn loose_packed_and_both() {
@@ -202,12 +203,10 @@ async fn references_in_tables() {
 }
 
 fn update_refs(repo: &Repo, commands: &str) {
-    use std::io::Write;
     let mut update = Command::new("git");
     update.arg("-C").arg(&repo.path).args(["update-ref", "--stdin"]);
-    let mut child = update.stdin(std::process::Stdio::piped()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(commands.as_bytes()).unwrap();
-    assert!(child.wait().unwrap().success());
+    let updated = feed(&mut update, commands.as_bytes()).unwrap();
+    assert!(updated.status.success(), "{}", String::from_utf8_lossy(&updated.stderr));
 }
 
 #[tokio::test]

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use percent_encoding::{NON_ALPHANUMERIC, percent_encode};
 use rusqlite::config::DbConfig;
 use rusqlite::functions::FunctionFlags;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
@@ -157,8 +158,8 @@ fn open_to_read(path: &Path) -> Result<Connection> {
     };
     match StoreError::from(error) {
         StoreError::ReadOnly(_) if !log_of(path).exists() => {
-            let escaped = path.as_os_str().as_bytes().iter().map(|byte| format!("%{byte:02x}"));
-            let uri = format!("file:{}?immutable=1", escaped.collect::<String>());
+            let escaped = percent_encode(path.as_os_str().as_bytes(), NON_ALPHANUMERIC);
+            let uri = format!("file:{escaped}?immutable=1");
             open_file(uri, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI)
         }
         error => Err(error),

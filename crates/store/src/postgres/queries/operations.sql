@@ -21,7 +21,7 @@ CROSS JOIN LATERAL (
     FROM task_units
     WHERE job_id = j.id AND status = 'COMMITTED') u
 CROSS JOIN LATERAL (
-    SELECT coalesce(sum(objects) FILTER (WHERE type = 'CLASSIFICATION' AND status = 'COMPLETED'), 0)::bigint AS objects,
+    SELECT coalesce(sum(objects) FILTER (WHERE status = 'COMPLETED'), 0)::bigint AS objects,
            coalesce(sum(bytes), 0)::bigint AS bytes,
            count(*) FILTER (WHERE status = 'PENDING') AS pending,
            count(*) FILTER (WHERE status = 'RUNNING') AS running,

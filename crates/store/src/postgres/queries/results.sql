@@ -186,7 +186,7 @@ ON CONFLICT (name) DO UPDATE SET position = greatest(event_consumers.position, e
 DELETE FROM events WHERE position <= (SELECT min(position) FROM event_consumers);
 
 -- name: summary_tasks
-SELECT coalesce(sum(t.objects) FILTER (WHERE t.type = 'CLASSIFICATION' AND t.status = 'COMPLETED'), 0)::bigint,
+SELECT coalesce(sum(t.objects) FILTER (WHERE t.status = 'COMPLETED'), 0)::bigint,
        coalesce(sum(t.nested), 0)::bigint,
        coalesce(sum(t.bytes), 0)::bigint,
        count(*) FILTER (WHERE t.status = 'FAILED'),

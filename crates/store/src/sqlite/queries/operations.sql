@@ -20,7 +20,7 @@ WHERE job_id = ?1 AND status = 'COMMITTED';
 SELECT max(waiting_until) FROM enumeration_sessions WHERE job_id = ?1 AND waiting_until > now_ms();
 
 -- name: tasks_progress
-SELECT coalesce(sum(CASE WHEN type = 'CLASSIFICATION' AND status = 'COMPLETED' THEN objects END), 0),
+SELECT coalesce(sum(CASE WHEN status = 'COMPLETED' THEN objects END), 0),
        coalesce(sum(bytes), 0),
        coalesce(sum(status = 'PENDING'), 0),
        coalesce(sum(status = 'RUNNING'), 0),

@@ -68,7 +68,7 @@ UPDATE event_consumers SET position = max(position, ?2) WHERE name = ?1;
 DELETE FROM events WHERE id <= (SELECT min(position) FROM event_consumers);
 
 -- name: summary_tasks
-SELECT coalesce(sum(CASE WHEN t.type = 'CLASSIFICATION' AND t.status = 'COMPLETED' THEN t.objects END), 0),
+SELECT coalesce(sum(CASE WHEN t.status = 'COMPLETED' THEN t.objects END), 0),
        coalesce(sum(t.nested), 0),
        coalesce(sum(t.bytes), 0),
        coalesce(sum(t.status = 'FAILED'), 0),
