@@ -40,16 +40,22 @@ pub(crate) struct Definition {
     /// By up to [`HEAD_LEN`] bytes from the beginning.
     pub recognise: fn(&[u8]) -> bool,
     /// By the head and any other place, for what the head alone does not show.
-    pub recognise_end: Option<fn(&[u8], &dyn ReadAt) -> io::Result<bool>>,
+    pub recognise_end: Option<RecogniseEnd>,
     pub inside: Inside,
 }
+
+/// Recognises a format by its head and by any other place.
+pub(crate) type RecogniseEnd = fn(&[u8], &dyn ReadAt) -> io::Result<bool>;
+
+/// Opens the entries of an object that is at the given depth.
+pub(crate) type OpenEntries = fn(Input, &Arc<Budget>, u32) -> Result<Box<dyn EntryReader>, ContentError>;
 
 /// What is inside.
 pub(crate) enum Inside {
     /// One stream of bytes.
     Stream(&'static Compressor),
-    /// Entries. The reader is at the depth that is given.
-    Entries(fn(Input, &Arc<Budget>, u32) -> Result<Box<dyn EntryReader>, ContentError>),
+    /// Entries, one after another.
+    Entries(OpenEntries),
     /// Tables, read at any place.
     Tables(OpenTables),
 }
