@@ -38,7 +38,7 @@ const OTHER_MEANINGS: &[(&str, &[&str])] = &[
     // Names of login methods.
     ("crates/connector/src/credentials/method.rs", &["github", "s3", "gcs", "azure"]),
     // The name of a file format.
-    ("crates/content/src/detect.rs", &["sqlite"]),
+    ("crates/content/src/sqlite/mod.rs", &["sqlite"]),
     // A type of scan target.
     ("crates/model/src/target.rs", &["url"]),
 ];
