@@ -68,6 +68,8 @@ pub struct Settings<'a> {
     /// With them it speaks TLS.
     pub certificates: Option<&'a Certificates>,
     pub durability: Durability,
+    /// Lines of `pg_hba.conf`; without them everybody is let in.
+    pub host_rules: Option<&'a str>,
 }
 
 /// A running server; it stops when this is dropped, or with the process.
@@ -126,6 +128,11 @@ impl Server {
             write!(options, " -c ssl=on -c ssl_cert_file={at}/server.crt -c ssl_key_file={at}/server.key")
                 .unwrap();
         }
+        if let Some(rules) = settings.host_rules {
+            let file = folder.join("host_rules");
+            give(&file, rules);
+            write!(options, " -c hba_file={}", file.display()).unwrap();
+        }
         let keeper = Keeper::start(KEEPER, programs, folder, [OsString::from(options)])?;
         Some(Server { programs: programs.to_owned(), port, keeper, databases: AtomicU32::new(0) })
     }
@@ -152,6 +159,11 @@ impl Server {
 
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// The folder with its programs.
+    pub fn programs(&self) -> &Path {
+        &self.programs
     }
 
     /// The folder with its Unix socket.

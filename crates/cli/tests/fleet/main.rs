@@ -8,6 +8,7 @@ mod common;
 
 mod commands;
 mod credentials;
+mod first_fleet;
 mod logins;
 mod place;
 mod secrets;
