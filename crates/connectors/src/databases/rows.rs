@@ -22,6 +22,9 @@ use super::limits::Limits;
 /// Batches that wait for the core, at most, beside the one that is being filled.
 const BATCHES_AHEAD: usize = 3;
 
+/// Columns of one table that are named because they cannot be read; more are counted.
+const NAMED_COLUMNS_MAX: usize = 32;
+
 /// What arrives: a batch with its place in the line, or `None` at the end.
 type Message = Result<Option<(RowBatch, OwnedSemaphorePermit)>, ObjectError>;
 
@@ -108,9 +111,12 @@ impl RowSink {
 
     /// Names columns that are left out, which have no values in the rows.
     pub fn name_unreadable(&mut self, shape: &TableShape, columns: &UnreadableColumns) {
-        for (place, error) in columns {
+        for (place, error) in columns.iter().take(NAMED_COLUMNS_MAX) {
             let name = &shape.columns[*place].name;
             self.name_gap(error.reason(), &format!("column {name} cannot be read: {error}"));
+        }
+        if let Some(more) = columns.len().checked_sub(NAMED_COLUMNS_MAX).filter(|more| *more > 0) {
+            self.name_gap(Reason::ReadError, &format!("{more} more columns cannot be read"));
         }
     }
 
