@@ -147,6 +147,8 @@ fn install(name: &str, package: &str, is_installed: bool) -> Result<()> {
 const POSTGRES_FOLDER: &str = "/usr/lib/postgresql";
 /// And MariaDB's server.
 const MARIADB_SERVER: &str = "/usr/sbin/mariadbd";
+/// And the pool before PostgreSQL.
+const PGBOUNCER: &str = "/usr/sbin/pgbouncer";
 
 /// Installs the servers that the tests start, where they are missing. The tests start their own.
 fn install_servers() -> Result<()> {
@@ -156,6 +158,7 @@ fn install_servers() -> Result<()> {
     let servers = [
         ("PostgreSQL", "postgresql", has_postgres),
         ("MariaDB", "mariadb-server", Path::new(MARIADB_SERVER).exists()),
+        ("PgBouncer", "pgbouncer", Path::new(PGBOUNCER).exists()),
     ];
     servers.into_iter().try_for_each(|(name, package, is_installed)| install(name, package, is_installed))
 }

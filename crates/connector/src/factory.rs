@@ -163,6 +163,8 @@ pub enum Recognition {
 pub struct Configured {
     pub kind: &'static str,
     pub configuration: Value,
+    /// How many tasks of it may run at once, where the address says so.
+    pub concurrency_limit: Option<u32>,
 }
 
 /// The flags that change what a target means. A kind ignores those that say nothing to it.

@@ -85,7 +85,8 @@ impl ConnectorFactory for GitFactory {
         let config = GitConfig { url: Some(address.text.clone()), ..GitConfig::default() };
         // Checked before the flags change it, so that a wrong address is told first.
         GitConfig::parse(&to_value(&config)?)?;
-        Ok(Configured { kind: KIND, configuration: to_value(&selected(history, config))? })
+        let configuration = to_value(&selected(history, config))?;
+        Ok(Configured { kind: KIND, configuration, concurrency_limit: None })
     }
 
     fn recognises_path(&self, path: &Path, flags: &TargetFlags) -> Result<Recognition, TargetError> {

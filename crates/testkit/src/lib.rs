@@ -10,6 +10,7 @@ pub mod fleet;
 pub mod http;
 mod keeper;
 pub mod mariadb;
+pub mod pgbouncer;
 pub mod postgres;
 pub mod proxy;
 #[cfg(feature = "s3")]

@@ -179,7 +179,7 @@ fn remote(
         bail!("{}: no connector reads such an address; --kind names one", about());
     };
     let flags = target_flags(args);
-    let Configured { kind, mut configuration } =
+    let Configured { kind, mut configuration, concurrency_limit } =
         factory.configure_address(&address, &flags).with_context(about)?;
     let description = connectors::known().describe(kind);
     if flags.history.selects() && !description.has_history {
@@ -201,6 +201,7 @@ fn remote(
     let source = connectors::display(&name, kind, &configuration, NamedBy::Address(&address));
     let mut spec = spec(args, config, None, name, kind, configuration).with_context(about)?;
     spec.credential = reference.map(String::from);
+    spec.concurrency_limit = concurrency_limit.or(spec.concurrency_limit);
     Ok(Target { shown: address.text, source, spec, is_part_elsewhere: false })
 }
 

@@ -21,6 +21,8 @@ use super::patterns::Patterns;
 
 /// Shapes of tables that are read in parts, kept between parts.
 const SHAPES_MAX: usize = 64;
+/// How often a server without room is asked within about a second.
+const SOON_ATTEMPTS_MAX: u32 = 5;
 
 /// A data source of some kind of database.
 pub(super) struct DatabaseConnector(Arc<Source>);
@@ -142,7 +144,7 @@ impl Source {
     /// A session on the runtime of remote reads.
     pub async fn connect(&self, database: Option<&str>) -> Result<Box<dyn Session>, ConnectorError> {
         let (dialect, database) = (Arc::clone(&self.dialect), database.map(str::to_owned));
-        remote::run(async move { dialect.connect(database.as_deref()).await }).await.map_err(from_object)?
+        remote::run(async move { dial(&*dialect, database.as_deref()).await }).await.map_err(from_object)?
     }
 
     /// What is read of a table that is one object.
@@ -187,6 +189,24 @@ impl Source {
             shapes.pop_front();
         }
         shapes.push_back((table.clone(), Arc::clone(shape)));
+    }
+}
+
+/// Connects. A server without room may only be seeing off the connection that was there before: it is asked again a few
+/// times soon.
+pub(super) async fn dial(
+    dialect: &dyn Dialect,
+    database: Option<&str>,
+) -> Result<Box<dyn Session>, ConnectorError> {
+    let mut failed = 0;
+    loop {
+        match dialect.connect(database).await {
+            Err(ConnectorError::Wait { .. }) if failed + 1 < SOON_ATTEMPTS_MAX => {
+                failed += 1;
+                tokio::time::sleep(remote::pause(failed, None)).await;
+            }
+            connected => return connected,
+        }
     }
 }
 

@@ -76,7 +76,8 @@ pub(crate) trait Session: Send {
 
     /// Reads rows into the sink: a value for each column of the shape, in its order, those longer than
     /// [`RowBatch::VALUE_MAX`](domesday_model::RowBatch::VALUE_MAX) cut by the server. Ends early, without an
-    /// error, when the sink wants no more.
+    /// error, when the sink wants no more. What is missing of the rows is named to the sink; a column that cannot be
+    /// read has no values.
     async fn read(
         &mut self,
         table: &TableName,
@@ -103,8 +104,8 @@ pub(crate) struct FoundTable {
     pub shape: TableShape,
     /// Its size, by the server's own count.
     pub bytes: u64,
-    /// Columns that cannot be read, and are not in the shape.
-    pub denied_columns: Vec<String>,
+    /// Columns that cannot be read, each with the reason. They are not in the shape.
+    pub unread_columns: Vec<(String, Reason)>,
     /// Why it cannot be read, when that is known already.
     pub refusal: Option<Reason>,
 }

@@ -22,6 +22,9 @@ type MakeDialect = fn(DatabaseConfig, Surroundings) -> Arc<dyn Dialect>;
 /// Tasks of a server that run at once across the fleet, unless said otherwise: each holds a connection.
 const SERVER_CONCURRENCY: u32 = 4;
 
+/// The parameter of an address that says how many connections there may be at once.
+const MAX_CONNECTIONS: &str = "max_connections";
+
 /// Makes connectors to one kind of server.
 pub struct ServerFactory {
     kind: &'static str,
@@ -83,8 +86,16 @@ impl ConnectorFactory for ServerFactory {
 
     fn configure_address(&self, address: &Address, _: &TargetFlags) -> Result<Configured, TargetError> {
         let parsed = parse_address(&address.text);
-        let configuration = parsed.map_err(|error| TargetError::new(error.to_string()))?;
-        Ok(Configured { kind: self.kind, configuration })
+        let mut configuration = parsed.map_err(|error| TargetError::new(error.to_string()))?;
+        // Each task that runs has one connection.
+        let limit = configuration.as_object_mut().and_then(|fields| fields.remove(MAX_CONNECTIONS));
+        let concurrency_limit = limit.map(|limit| {
+            let number =
+                limit.as_u64().and_then(|number| u32::try_from(number).ok()).filter(|number| *number > 0);
+            number.ok_or_else(|| TargetError::new(format!("`{MAX_CONNECTIONS}`: expected a number from 1")))
+        });
+        let concurrency_limit = concurrency_limit.transpose()?;
+        Ok(Configured { kind: self.kind, configuration, concurrency_limit })
     }
 
     /// Keys begin with the database.

@@ -139,9 +139,9 @@ impl TableListing {
             self.records.push_back(UnitRecord { size: found.bytes, ..skipped(key, reason) });
             return;
         }
-        for column in &found.denied_columns {
+        for (column, reason) in &found.unread_columns {
             let name = [key.as_slice(), b"/", &encode(column)].concat();
-            self.records.push_back(skipped(name, Reason::PermissionDenied));
+            self.records.push_back(skipped(name, *reason));
         }
         let is_parted = source.is_parted(&found.shape);
         let rows = if source.config.mode == Mode::Sample { source.config.sample_rows } else { u64::MAX };

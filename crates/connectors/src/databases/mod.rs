@@ -6,11 +6,13 @@
 //! types of its server, and a factory that gives both to [`DatabaseConnector::new`].
 
 mod address;
+mod column_search;
 mod config;
 #[cfg(test)]
 mod conformance;
 mod connector;
 mod dialect;
+mod error;
 mod factory;
 #[cfg(feature = "fuzz")]
 #[doc(hidden)]

@@ -15,7 +15,7 @@ use domesday_model::{ListedObject, ObjectKey, Reason, TableShape};
 use domesday_scheduler::Opened;
 use tokio::sync::Mutex;
 
-use super::connector::{Place, Source};
+use super::connector::{Place, Source, dial};
 use super::dialect::{Session, TableName, Which};
 use super::parts::Bounds;
 use super::rows::{RowSink, line};
@@ -129,7 +129,7 @@ impl Connection {
         let database = (!database.is_empty()).then_some(database);
         let mut failed = 0;
         loop {
-            match source.dialect.connect(database).await {
+            match dial(&*source.dialect, database).await {
                 Err(ConnectorError::Wait { after, .. }) if failed + 1 < ATTEMPTS_MAX => {
                     failed += 1;
                     tokio::time::sleep(pause(failed, Some(after))).await;
@@ -157,7 +157,7 @@ impl Read {
         let mut failed = 0;
         loop {
             let error = match self.once(connection, sink).await {
-                Ok(()) => return Ok(()),
+                Ok(()) => return self.whole(sink),
                 Err(error) => error,
             };
             failed += 1;
@@ -170,6 +170,13 @@ impl Read {
             sink.begin_again();
             tokio::time::sleep(pause(failed, None)).await;
         }
+    }
+
+    /// A table of which something is missing ends with a reason, after its rows.
+    fn whole(&self, sink: &RowSink) -> Result<(), ObjectError> {
+        sink.gap().map_or(Ok(()), |(reason, detail)| {
+            Err(ObjectError::new(*reason, format!("{}: {detail}", self.source.key(&self.table))))
+        })
     }
 
     async fn once(&self, connection: &mut Connection, sink: &mut RowSink) -> Result<(), ConnectorError> {

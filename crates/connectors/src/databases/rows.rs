@@ -11,15 +11,19 @@ use std::time::Duration;
 
 use domesday_connector::remote::Begun;
 use domesday_content::{ObjectError, RowReader};
-use domesday_model::{Reason, RowBatch};
+use domesday_model::{Reason, RowBatch, TableShape};
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep_until};
 
+use super::column_search::UnreadableColumns;
 use super::limits::Limits;
 
 /// Batches that wait for the core, at most, beside the one that is being filled.
 const BATCHES_AHEAD: usize = 3;
+
+/// Columns of one table that are named because they cannot be read; more are counted.
+const NAMED_COLUMNS_MAX: usize = 32;
 
 /// What arrives: a batch with its place in the line, or `None` at the end.
 type Message = Result<Option<(RowBatch, OwnedSemaphorePermit)>, ObjectError>;
@@ -37,6 +41,7 @@ pub(super) fn line(columns: usize, rows_max: u64, limits: &Arc<Limits>) -> (RowS
         spare: Arc::clone(&spare),
         limits: Arc::clone(limits),
         watch: Watch::default(),
+        gap: None,
         sender,
     };
     (sink, Arriving { columns, messages, spare })
@@ -57,6 +62,8 @@ pub(crate) struct RowSink {
     spare: Arc<Mutex<Vec<RowBatch>>>,
     limits: Arc<Limits>,
     watch: Watch,
+    /// What is missing of the rows, and why.
+    gap: Option<(Reason, String)>,
     sender: Sender<Message>,
 }
 
@@ -89,6 +96,30 @@ impl RowSink {
         self.handed + self.batch.rows() as u64
     }
 
+    /// Names what is missing of rows that are read nevertheless: the table is then partial.
+    pub fn name_gap(&mut self, reason: Reason, detail: &str) {
+        match &mut self.gap {
+            None => self.gap = Some((reason, detail.to_owned())),
+            Some((_, named)) => *named = format!("{named}; {detail}"),
+        }
+    }
+
+    /// What is missing of the rows.
+    pub(super) fn gap(&self) -> Option<&(Reason, String)> {
+        self.gap.as_ref()
+    }
+
+    /// Names columns that are left out, which have no values in the rows.
+    pub fn name_unreadable(&mut self, shape: &TableShape, columns: &UnreadableColumns) {
+        for (place, error) in columns.iter().take(NAMED_COLUMNS_MAX) {
+            let name = &shape.columns[*place].name;
+            self.name_gap(error.reason(), &format!("column {name} cannot be read: {error}"));
+        }
+        if let Some(more) = columns.len().checked_sub(NAMED_COLUMNS_MAX).filter(|more| *more > 0) {
+            self.name_gap(Reason::ReadError, &format!("{more} more columns cannot be read"));
+        }
+    }
+
     pub(super) fn watch(&self) -> Watch {
         self.watch.clone()
     }
@@ -97,6 +128,7 @@ impl RowSink {
     pub(super) fn begin_again(&mut self) {
         self.rows_left += self.batch.rows() as u64;
         self.batch.clear();
+        self.gap = None;
         self.watch.progress();
     }
 

@@ -117,7 +117,8 @@ impl ConnectorFactory for GithubFactory {
     }
 
     fn configure_address(&self, address: &Address, _: &TargetFlags) -> Result<Configured, TargetError> {
-        Ok(Configured { kind: KIND, configuration: parse_address(&address.text)? })
+        let configuration = parse_address(&address.text)?;
+        Ok(Configured { kind: KIND, configuration, concurrency_limit: None })
     }
 
     /// Keys begin with the name of a repository, which says it all.

@@ -69,7 +69,7 @@ impl ConnectorFactory for ObjectsFactory {
     fn configure_address(&self, address: &Address, _: &TargetFlags) -> Result<Configured, TargetError> {
         let parsed = parse_address(&address.text);
         let (kind, configuration) = parsed.map_err(|error| TargetError::new(error.to_string()))?;
-        Ok(Configured { kind, configuration })
+        Ok(Configured { kind, configuration, concurrency_limit: None })
     }
 
     fn display_root(&self, configuration: &Value, named: NamedBy<'_>) -> Vec<u8> {

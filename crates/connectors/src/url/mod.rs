@@ -107,7 +107,7 @@ impl ConnectorFactory for UrlFactory {
         if web.allow_private {
             configuration["allow_private"] = json!(true);
         }
-        Ok(Configured { kind: KIND, configuration })
+        Ok(Configured { kind: KIND, configuration, concurrency_limit: None })
     }
 
     /// Keys are addresses.

@@ -8,6 +8,7 @@ use super::values::{Type, Value};
 const DATABASES: &str = include_str!("../../../connectors/src/databases/sqlserver/sql/databases.sql");
 const SCHEMAS: &str = include_str!("../../../connectors/src/databases/sqlserver/sql/schemas.sql");
 const TABLES: &str = include_str!("../../../connectors/src/databases/sqlserver/sql/tables.sql");
+const POLICIES: &str = include_str!("../../../connectors/src/databases/sqlserver/sql/policies.sql");
 const COLUMNS: &str = include_str!("../../../connectors/src/databases/sqlserver/sql/columns.sql");
 
 /// What a session says before it reads rows.
@@ -29,6 +30,7 @@ pub fn answer(sql: &str, databases: &[Database], current: &Database, variables: 
             let Some(Value::Int(max)) = variables.get("P3") else { return None };
             tables(current, text("P1")?, text("P2"), *max as usize, text("P4"))
         }
+        POLICIES => policies(current, text("P1")?, text("P2")?),
         COLUMNS => columns(current, text("P1")?, text("P2")?, text("P3")?),
         _ => return None,
     })
@@ -61,9 +63,15 @@ fn all_databases(databases: &[Database]) -> Rows {
 }
 
 fn schemas(current: &Database) -> Rows {
-    let own = SYSTEM_SCHEMAS.iter().map(|name| vec![Value::text(name), bit(true)]);
-    let others = current.schemas.iter().map(|schema| vec![Value::text(&schema.name), bit(false)]);
-    result(&[("name", name()), ("is_system", Type::Bit)], own.chain(others).collect())
+    let others = current.schemas.iter().map(|schema| schema.name.as_str());
+    let all = SYSTEM_SCHEMAS.into_iter().chain(others).map(|name| vec![Value::text(name)]);
+    result(&[("name", name())], all.collect())
+}
+
+fn policies(current: &Database, schema: &str, table: &str) -> Rows {
+    let is_filtered = current.table(schema, table).is_some_and(|table| table.is_filtered);
+    let rows = if is_filtered { vec![vec![Value::Int(1)]] } else { Vec::new() };
+    result(&[("predicate", Type::Int)], rows)
 }
 
 fn tables(current: &Database, schema: &str, after: Option<&str>, max: usize, exact: Option<&str>) -> Rows {

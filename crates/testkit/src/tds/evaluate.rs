@@ -137,6 +137,7 @@ impl Scope<'_> {
             }
             Expression::Number(number) => (Type::BigInt, Value::Int(*number as i64)),
             Expression::Text(text) => (Type::NVarChar(Some(4_000)), Value::text(text)),
+            Expression::Null => (Type::Int, Value::Null),
             Expression::Convert(to, arguments, what, style) => {
                 self.refuse_encrypted(what)?;
                 let to = text::type_named(to, arguments).ok_or_else(|| {

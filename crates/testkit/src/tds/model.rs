@@ -35,6 +35,8 @@ pub struct Table {
     pub comment: Option<String>,
     /// The user may know of it, and not read it.
     pub is_refused: bool,
+    /// A security policy decides which of its rows are there for the user: those it has.
+    pub is_filtered: bool,
 }
 
 #[derive(Clone, Debug)]

@@ -75,6 +75,7 @@ pub enum Expression {
     Variable(String),
     Number(f64),
     Text(String),
+    Null,
     /// To a type with its arguments, with a style.
     Convert(String, Vec<Option<u16>>, Box<Expression>, i64),
     Substring(Box<Expression>, usize, usize),
@@ -250,6 +251,7 @@ impl Parser {
             Lexeme::Variable(name) => Expression::Variable(name),
             Lexeme::Number(number) => Expression::Number(number),
             Lexeme::Text(text) => Expression::Text(text),
+            Lexeme::Word(word) if word == "NULL" => Expression::Null,
             Lexeme::Word(word) if word == "CONVERT" => self.convert()?,
             Lexeme::Word(word) if word == "SUBSTRING" => self.substring()?,
             other => return Err(format!("expected an expression near {other:?}")),

@@ -139,7 +139,10 @@ fn found(name: &str, table: &Row, mut columns: Vec<Row>, mut keys: Vec<Row>) -> 
         name: name.to_owned(),
         shape: TableShape { kind, columns, primary_key, row_estimate, comment },
         bytes: number(table, 3).unwrap_or(0),
-        denied_columns: denied.iter().filter_map(|row| text(row, 2)).collect(),
+        unread_columns: denied
+            .iter()
+            .filter_map(|row| Some((text(row, 2)?, Reason::PermissionDenied)))
+            .collect(),
         refusal,
     })
 }

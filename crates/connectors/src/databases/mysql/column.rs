@@ -47,8 +47,9 @@ impl Family {
             "enum" | "set" => Family::Enum,
             "char" | "varchar" => Family::Text,
             "tinytext" | "text" | "mediumtext" | "longtext" | "json" => Family::LongText,
-            "binary" | "varbinary" => Family::Binary,
-            "tinyblob" | "blob" | "mediumblob" | "longblob" | "vector" => Family::LongBinary,
+            // A vector is at most 64 KiB, and MySQL has no function that would cut it.
+            "binary" | "varbinary" | "vector" => Family::Binary,
+            "tinyblob" | "blob" | "mediumblob" | "longblob" => Family::LongBinary,
             "geometry" | "point" | "linestring" | "polygon" | "multipoint" | "multilinestring"
             | "multipolygon" | "geometrycollection" | "geomcollection" => Family::Geometry,
             _ => Family::Other,
@@ -68,6 +69,8 @@ pub(super) struct Column {
     pub family: Family,
     /// Bytes kept of a value.
     max: usize,
+    /// Whether its values are not asked for.
+    pub is_out: bool,
 }
 
 impl Column {
@@ -76,15 +79,20 @@ impl Column {
         let families: Vec<Family> = shapes.iter().map(|shape| Family::of(&shape.type_name)).collect();
         let long = families.iter().filter(|family| family.is_long()).count();
         let max = RowBatch::VALUE_MAX.min(ROW_MAX / long.max(1));
-        let column =
-            |(shape, family): (&ColumnShape, Family)| Column { name: identifier(&shape.name), family, max };
+        let column = |(shape, family): (&ColumnShape, Family)| Column {
+            name: identifier(&shape.name),
+            family,
+            max,
+            is_out: false,
+        };
         shapes.iter().zip(families).map(column).collect()
     }
 
     /// What its values are read with. Of a long one a character more than is kept: so it is known to be cut.
     pub fn value(&self) -> String {
-        let Column { name, family, max } = self;
+        let Column { name, family, max, is_out } = self;
         match family {
+            _ if *is_out => "NULL".to_owned(),
             // The server rounds a FLOAT to six digits when it writes it; as a DOUBLE it has them all.
             Family::Float => format!("{name} * 1e0"),
             Family::Bit => format!("{name} + 0"),
@@ -192,6 +200,7 @@ mod tests {
             ("varchar(20)", Family::Text),
             ("longtext /*M!100301 COMPRESSED*/", Family::LongText),
             ("varbinary(3)", Family::Binary),
+            ("vector(2048)", Family::Binary),
             ("point", Family::Geometry),
             ("datetime(6)", Family::Other),
             ("uuid", Family::Other),

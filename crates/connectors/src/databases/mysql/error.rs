@@ -8,6 +8,7 @@ use domesday_model::Reason;
 use domesday_tls::Problem;
 use mysql_async::{DriverError, Error, IoError, ServerError};
 
+use super::super::error::TOO_MANY_CONNECTIONS;
 use super::super::tls::explained;
 
 /// Errors by which a server keeps us out: host, account or authentication is not accepted.
@@ -24,7 +25,11 @@ const TIMEOUTS: &[u16] = &[1969, 3024];
 const LOCKED: &[u16] = &[1205];
 
 /// More connections than the server, or it of this user, takes.
-const CROWDED: &[u16] = &[1040, 1203];
+const CROWDED: &[u16] = &[1040, 1203, 1226];
+/// A column that we may not read, or that is not there any more.
+const COLUMN: &[u16] = &[1054, 1143];
+/// A statement that was ended, or a server that is going away.
+const ENDED: &[u16] = &[1053, 1317, 1927];
 /// When it is tried again then.
 const CROWDED_WAIT: Duration = Duration::from_secs(5);
 
@@ -63,10 +68,19 @@ pub(super) fn failure(what: &str, error: &Error) -> ConnectorError {
             container(what, Reason::TimedOut, &advice)
         }
         code if CROWDED.contains(code) => {
-            ConnectorError::Wait { after: CROWDED_WAIT, detail: format!("{what}: {said}") }
+            let detail = format!("{what}: {said}; {TOO_MANY_CONNECTIONS}");
+            ConnectorError::Wait { after: CROWDED_WAIT, detail }
         }
         code => container(what, Reason::ReadError, &format!("the server gave error {code}")),
     }
+}
+
+/// Whether a statement may have failed for what it selects, and not for the connection, the server's state or the time it
+/// took.
+pub(super) fn may_be_of_columns(error: &Error) -> bool {
+    let Error::Server(ServerError { code, .. }) = error else { return false };
+    let others = [DENIED, REFUSED, GONE, CHANGED, TIMEOUTS, LOCKED, CROWDED, ENDED];
+    COLUMN.contains(code) || !others.iter().any(|codes| codes.contains(code))
 }
 
 pub(super) fn container(what: &str, reason: Reason, detail: &str) -> ConnectorError {

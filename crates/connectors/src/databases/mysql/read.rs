@@ -6,11 +6,12 @@ use futures_util::StreamExt;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Error, Row, Value};
 
+use super::super::column_search::{ColumnSearch, UnreadableColumns};
 use super::super::dialect::{RowKey, TableName, Which};
 use super::super::rows::RowSink;
 use super::column::{Column, Family, write_float};
-use super::error::{container, failure};
-use super::select::Source;
+use super::error::{container, failure, may_be_of_columns};
+use super::select::{Rows, Source};
 use super::session::{Connection, number};
 
 /// Places of a table that a sample by key is taken from.
@@ -27,12 +28,16 @@ pub(super) struct Reading<'a> {
     /// For errors.
     what: String,
     sink: &'a mut RowSink,
+    /// The rows that were asked for by a statement that failed, perhaps for some of its columns.
+    failed: Option<Rows>,
 }
 
 /// What came of a statement.
 struct Poured {
     rows: u64,
     last: Option<Row>,
+    /// Where in a row the parts of its key are.
+    key_at: Vec<usize>,
     /// Whether anybody wants more.
     is_wanted: bool,
 }
@@ -46,17 +51,57 @@ impl<'a> Reading<'a> {
     ) -> Reading<'a> {
         let source = Source::new(table, Column::all(&shape.columns), &shape.primary_key);
         let what = format!("reading {}.{}", table.database, table.table);
-        Reading { connection, source, shape, what, sink }
+        Reading { connection, source, shape, what, sink, failed: None }
     }
 
+    /// Reads rows. A statement that fails for some of its columns, before anybody has seen a row, is repeated without
+    /// them.
     pub async fn read(mut self, which: &Which) -> Result<(), ConnectorError> {
+        let Err(error) = self.attempt(which).await else { return Ok(()) };
+        let Some(failed) = self.failed.take().filter(|_| self.sink.handed() == 0) else { return Err(error) };
+        let rows = ColumnSearch::rows_to_try(self.sink.rows());
+        self.sink.begin_again();
+        let Some(columns) = self.unreadable_columns(&failed.first(rows)).await? else { return Err(error) };
+        self.leave_out(|place| columns.iter().any(|(column, _)| *column == place));
+        self.attempt(which).await?;
+        self.sink.name_unreadable(self.shape, &columns);
+        Ok(())
+    }
+
+    async fn attempt(&mut self, which: &Which) -> Result<(), ConnectorError> {
         let has_key = !self.source.key.is_empty();
         match which {
             Which::Sample { rows, seed } => self.sample(*rows, *seed).await,
             Which::Range { after, to } if has_key => self.range(after.clone(), to.as_ref()).await,
             Which::All if has_key => self.range(None, None).await,
-            Which::All | Which::Range { .. } => self.pour(&self.source.all()).await.map(drop),
+            Which::All | Which::Range { .. } => self.pour(Rows::All { limit: None }).await.map(drop),
         }
+    }
+
+    fn leave_out(&mut self, is_out: impl Fn(usize) -> bool) {
+        for (place, column) in self.source.columns.iter_mut().enumerate() {
+            column.is_out = is_out(place);
+        }
+    }
+
+    /// The columns without which these rows can be read.
+    async fn unreadable_columns(&mut self, rows: &Rows) -> Result<Option<UnreadableColumns>, ConnectorError> {
+        let mut search = ColumnSearch::new(self.source.columns.len());
+        while let Some(columns) = search.next() {
+            // Each try has the time that a statement has.
+            self.sink.watch().progress();
+            self.leave_out(|place| !columns.contains(&place));
+            let keyed = self.source.rows(rows).ok_or_else(|| self.no_key())?;
+            self.connection.is_busy = true;
+            let tried = self.connection.conn().query_drop(keyed.sql).await;
+            self.connection.is_busy = false;
+            let outcome = match tried {
+                Err(error) if !may_be_of_columns(&error) => return Err(failure(&self.what, &error)),
+                tried => tried.map_err(|error| failure(&self.what, &error)),
+            };
+            search.tried(columns, outcome);
+        }
+        Ok(search.found())
     }
 
     /// Page by page, each from where the last one ended. A page is a batch, so that neither a core that is slow to
@@ -64,13 +109,12 @@ impl<'a> Reading<'a> {
     async fn range(&mut self, mut after: Option<RowKey>, to: Option<&RowKey>) -> Result<(), ConnectorError> {
         let page_rows = self.sink.rows_at_once() as u64;
         loop {
-            let page = self.source.page(after.as_ref(), to, page_rows);
-            let page = page.ok_or_else(|| self.no_key())?;
-            let poured = self.pour(&page.sql).await?;
+            let page = Rows::Page { after: after.clone(), to: to.cloned(), limit: page_rows };
+            let poured = self.pour(page).await?;
             let Some(last) = poured.last.filter(|_| poured.is_wanted && poured.rows == page_rows) else {
                 return Ok(());
             };
-            let key = key(&last, &page.key_at).filter(|key| Some(key) != after.as_ref());
+            let key = key(&last, &poured.key_at).filter(|key| Some(key) != after.as_ref());
             after = Some(key.ok_or_else(|| self.no_key())?);
         }
     }
@@ -94,7 +138,7 @@ impl<'a> Reading<'a> {
         };
         let share = (rows as f64 / count as f64).min(1.0);
         let limit = rows.saturating_mul(SHARE_EXCESS);
-        self.pour(&self.source.share(share, limit, seed)).await.map(drop)
+        self.pour(Rows::Share { share, limit, seed }).await.map(drop)
     }
 
     /// Where the slices of a sample begin: values of the key's first column, each the first at a random place of
@@ -122,9 +166,8 @@ impl<'a> Reading<'a> {
     async fn slices(&mut self, starts: &[i128], rows: u64) -> Result<(), ConnectorError> {
         let mut missing = rows;
         for (place, &start) in starts.iter().enumerate() {
-            let quota = missing.div_ceil((starts.len() - place) as u64);
-            let slice = self.source.slice(start, starts.get(place + 1).copied(), quota);
-            let poured = self.pour(&slice.ok_or_else(|| self.no_key())?).await?;
+            let limit = missing.div_ceil((starts.len() - place) as u64);
+            let poured = self.pour(Rows::Slice { start, end: starts.get(place + 1).copied(), limit }).await?;
             missing -= poured.rows;
             if !poured.is_wanted || missing == 0 {
                 break;
@@ -133,16 +176,20 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    async fn pour(&mut self, sql: &str) -> Result<Poured, ConnectorError> {
+    async fn pour(&mut self, rows: Rows) -> Result<Poured, ConnectorError> {
+        let keyed = self.source.rows(&rows).ok_or_else(|| self.no_key())?;
         self.connection.is_busy = true;
-        let poured = self.try_pour(sql).await;
+        let poured = self.try_pour(&keyed.sql).await;
         self.connection.is_busy = poured.as_ref().is_ok_and(|poured| !poured.is_wanted);
-        poured.map_err(|error| failure(&self.what, &error))
+        poured.map(|poured| Poured { key_at: keyed.key_at, ..poured }).map_err(|error| {
+            self.failed = may_be_of_columns(&error).then_some(rows);
+            failure(&self.what, &error)
+        })
     }
 
     async fn try_pour(&mut self, sql: &str) -> Result<Poured, Error> {
-        let mut rows = self.connection.conn.query_stream::<Row, _>(sql).await?;
-        let mut poured = Poured { rows: 0, last: None, is_wanted: true };
+        let mut rows = self.connection.conn().query_stream::<Row, _>(sql).await?;
+        let mut poured = Poured { rows: 0, last: None, key_at: Vec::new(), is_wanted: true };
         while let Some(row) = rows.next().await {
             let row = row?;
             let batch = self.sink.batch();

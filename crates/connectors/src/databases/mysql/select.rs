@@ -23,6 +23,32 @@ pub(super) struct Keyed {
     pub key_at: Vec<usize>,
 }
 
+/// Which rows a statement gives.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Rows {
+    /// See [`Source::all`]; so many at most.
+    All { limit: Option<u64> },
+    /// See [`Source::page`].
+    Page { after: Option<RowKey>, to: Option<RowKey>, limit: u64 },
+    /// See [`Source::share`].
+    Share { share: f64, limit: u64, seed: u64 },
+    /// See [`Source::slice`].
+    Slice { start: i128, end: Option<i128>, limit: u64 },
+}
+
+impl Rows {
+    /// The first of them.
+    pub fn first(mut self, rows: u64) -> Rows {
+        match &mut self {
+            Rows::All { limit } => *limit = Some(rows),
+            Rows::Page { limit, .. } | Rows::Share { limit, .. } | Rows::Slice { limit, .. } => {
+                *limit = rows.min(*limit);
+            }
+        }
+        self
+    }
+}
+
 impl Source {
     pub fn new(table: &TableName, columns: Vec<Column>, key: &[u32]) -> Source {
         let from = format!("{}.{}", identifier(&table.database), identifier(&table.table));
@@ -41,8 +67,20 @@ impl Source {
         self.key_columns().map(Column::name).collect::<Vec<_>>().join(", ")
     }
 
+    /// The statement for these rows; `None` when a key is none of this table's. Only a page gives keys.
+    pub fn rows(&self, rows: &Rows) -> Option<Keyed> {
+        let sql = match rows {
+            Rows::All { limit: None } => self.all(),
+            Rows::All { limit: Some(limit) } => format!("{} LIMIT {limit}", self.all()),
+            Rows::Page { after, to, limit } => return self.page(after.as_ref(), to.as_ref(), *limit),
+            Rows::Share { share, limit, seed } => self.share(*share, *limit, *seed),
+            Rows::Slice { start, end, limit } => self.slice(*start, *end, *limit)?,
+        };
+        Some(Keyed { sql, key_at: Vec::new() })
+    }
+
     /// All rows, in whatever order.
-    pub fn all(&self) -> String {
+    fn all(&self) -> String {
         format!("SELECT {} FROM {}", self.values().join(", "), self.from)
     }
 
@@ -104,7 +142,7 @@ impl Source {
     }
 
     /// About this share of all rows, by chance, and at most so many.
-    pub fn share(&self, share: f64, limit: u64, seed: u64) -> String {
+    fn share(&self, share: f64, limit: u64, seed: u64) -> String {
         // It takes the low 32 bits of its seed, and is the same for each start of the same statement.
         let seed = (seed ^ (seed >> 32)) as u32;
         format!("{} WHERE RAND({seed}) < {share:e} LIMIT {limit}", self.all())

@@ -1,13 +1,12 @@
 //! A connection: made, told what it may do, and asked.
 
-use std::pin::pin;
-use std::task::{Context, Waker};
 use std::time::Duration;
 
 use domesday_connector::ConnectorError;
 use domesday_model::Reason;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, DriverError, Error, Opts, OptsBuilder, Row, SslOpts, Value};
+use tokio::runtime::Handle;
 use tokio::time::timeout;
 
 use super::super::config::{DatabaseConfig, TlsMode};
@@ -19,6 +18,8 @@ use super::tls;
 pub(super) const PORT: u16 = 3306;
 /// How long a connection may take to come about.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long taking leave of the server may take.
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long after its own time limit a server may be silent: then it is gone.
 const GRACE: Duration = Duration::from_secs(30);
 /// How often a silent connection is tried.
@@ -30,7 +31,9 @@ const WRITE_TIMEOUT_SECONDS: u64 = 600;
 
 /// A connection in use.
 pub(super) struct Connection {
-    pub conn: Conn,
+    /// `None` only while it is dropped.
+    conn: Option<Conn>,
+    runtime: Handle,
     /// How long a short answer may take. Whoever reads rows watches over them.
     patience: Duration,
     /// Whether the server works on a statement, or has rows that nobody took yet.
@@ -53,9 +56,14 @@ impl Connection {
             }
         };
         let patience = Duration::from_secs(config.statement_timeout_seconds) + GRACE;
-        let mut connection = Connection { conn, patience, is_busy: false };
+        let (conn, runtime) = (Some(conn), Handle::current());
+        let mut connection = Connection { conn, runtime, patience, is_busy: false };
         connection.rows(&about, &settings(config)).await?;
         Ok(connection)
+    }
+
+    pub fn conn(&mut self) -> &mut Conn {
+        self.conn.as_mut().expect("a connection has its library's until it is dropped")
     }
 
     /// A short answer.
@@ -63,32 +71,41 @@ impl Connection {
         let silent =
             || Error::from(std::io::Error::new(std::io::ErrorKind::TimedOut, "the server fell silent"));
         self.is_busy = true;
-        let answer = timeout(self.patience, self.conn.query(sql)).await;
+        let answer = timeout(self.patience, self.conn().query(sql)).await;
         self.is_busy = answer.is_err();
         answer.unwrap_or_else(|_| Err(silent())).map_err(|error| failure(what, &error))
     }
 }
 
 impl Drop for Connection {
-    /// Nobody waits for the server any more. The library would read to their end the rows that are still coming,
-    /// however many they are, before it closes the connection: a request that is begun and given up makes it let go
-    /// at once. And the server looks at its clients only when it has something for them, so it is told over another
-    /// connection; one that cannot be told has its time limit.
+    /// Takes leave of the server, so that it does not count us among the clients that broke off. Whoever drops this may
+    /// be on no runtime at all.
     ///
     /// While a panic of the library unwinds, nothing is asked of it: a second panic would end the process.
     fn drop(&mut self) {
-        if !self.is_busy || std::thread::panicking() {
+        let Some(conn) = self.conn.take() else { return };
+        if std::thread::panicking() {
             return;
         }
-        let (id, options) = (self.conn.id(), self.conn.opts().clone());
-        {
-            let mut given_up = pin!(self.conn.ping());
-            let _ = given_up.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-        }
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(timeout(CONNECT_TIMEOUT, kill(options, id)));
+        let is_busy = self.is_busy;
+        self.runtime.spawn(take_leave(conn, is_busy));
+    }
+}
+
+/// Ends a connection. The library reads rows that are still coming to their end, however many they are, before it says
+/// anything else. So the server, which looks at its clients only when it has something for them, is told over another
+/// connection to stop first; one that cannot be told has its time limit. If the rows do not end soon even so, the
+/// request is given up, which makes the library let go of the connection at once.
+async fn take_leave(mut conn: Conn, is_busy: bool) {
+    if is_busy {
+        let _ = timeout(CONNECT_TIMEOUT, kill(conn.opts().clone(), conn.id())).await;
+        // What was stopped ends with an error, which is the answer to whatever is asked next.
+        match timeout(LEAVE_TIMEOUT, conn.ping()).await {
+            Ok(Ok(()) | Err(Error::Server(_))) => {}
+            _ => return,
         }
     }
+    let _ = timeout(LEAVE_TIMEOUT, conn.disconnect()).await;
 }
 
 /// Ends what a connection of ours works on.

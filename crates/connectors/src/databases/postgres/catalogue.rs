@@ -5,7 +5,8 @@ use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Error, Row};
 
 use super::error::code;
-use super::session::PostgresSession;
+use super::session::{PostgresSession, Purpose};
+use super::values::Text;
 use crate::databases::dialect::{Found, FoundTable};
 
 const DATABASES: &str = include_str!("queries/databases.sql");
@@ -15,20 +16,22 @@ const TABLES: &str = include_str!("queries/tables.sql");
 /// How long the sizes of tables may wait for a lock, at most: they can do without.
 const SIZE_LOCK_TIMEOUT_MS: u64 = 1_000;
 
-pub(super) async fn databases(client: &Client) -> Result<Vec<Found>, Error> {
-    found(client, DATABASES).await
+pub(super) async fn databases(session: &PostgresSession) -> Result<Vec<Found>, Error> {
+    found(session, DATABASES).await
 }
 
-pub(super) async fn schemas(client: &Client) -> Result<Vec<Found>, Error> {
-    found(client, SCHEMAS).await
+pub(super) async fn schemas(session: &PostgresSession) -> Result<Vec<Found>, Error> {
+    found(session, SCHEMAS).await
 }
 
-async fn found(client: &Client, query: &str) -> Result<Vec<Found>, Error> {
-    let rows = client.query_typed(query, &[]).await?;
+async fn found(session: &PostgresSession, query: &str) -> Result<Vec<Found>, Error> {
+    session.begin(Purpose::Catalogue { lock_timeout_ms: session.lock_timeout_ms }).await?;
+    let rows = session.client.query_typed(query, &[]).await?;
+    session.commit().await?;
     let one = |row: &Row| {
-        let is_ours = row.try_get(2)?;
-        let refusal = if is_ours { None } else { Some(Reason::PermissionDenied) };
-        Ok(Found { name: row.try_get(0)?, is_system: row.try_get(1)?, refusal })
+        let (name, is_ours): (Text, bool) = (row.try_get(0)?, row.try_get(2)?);
+        let refusal = name.refusal().or((!is_ours).then_some(Reason::PermissionDenied));
+        Ok(Found { name: name.text, is_system: row.try_get(1)?, refusal })
     };
     rows.iter().map(one).collect()
 }
@@ -42,17 +45,24 @@ pub(super) async fn tables(
     only: Option<&str>,
     max: usize,
 ) -> Result<Vec<FoundTable>, Error> {
-    let (client, lock) = (&session.client, session.lock_timeout_ms.min(SIZE_LOCK_TIMEOUT_MS));
-    client.batch_execute(&format!("BEGIN READ ONLY; SET LOCAL lock_timeout = {lock}")).await?;
-    let asked = ask(client, schema, after, only, max, true).await;
+    // Names in no encoding are not what a page could go on after: all come at once.
+    let max = match (session.has_no_encoding, after) {
+        (true, Some(_)) => return Ok(Vec::new()),
+        (true, None) => usize::MAX,
+        (false, _) => max,
+    };
+    let lock_timeout_ms = session.lock_timeout_ms.min(SIZE_LOCK_TIMEOUT_MS);
+    session.begin(Purpose::Catalogue { lock_timeout_ms }).await?;
+    let asked = ask(&session.client, schema, after, only, max, true).await;
     let rows = match asked {
         Err(error) if code(&error) == Some("55P03") => {
-            client.batch_execute("ROLLBACK; BEGIN READ ONLY").await?;
-            ask(client, schema, after, only, max, false).await?
+            session.roll_back().await?;
+            session.begin(Purpose::Catalogue { lock_timeout_ms: session.lock_timeout_ms }).await?;
+            ask(&session.client, schema, after, only, max, false).await?
         }
         asked => asked?,
     };
-    client.batch_execute("COMMIT").await?;
+    session.commit().await?;
     rows.iter().map(table).collect()
 }
 
@@ -83,15 +93,19 @@ async fn ask(
 type Column = (String, String, Option<String>, bool);
 
 fn table(row: &Row) -> Result<FoundTable, Error> {
+    let name: Text = row.try_get(0)?;
     let relkind: &str = row.try_get(1)?;
     let estimate: Option<f64> = row.try_get(4)?;
     let is_readable: bool = row.try_get(5)?;
     // Made by the server from its own catalogue: what cannot be read says nothing.
-    let columns: Vec<Column> = serde_json::from_str(row.try_get(6)?).unwrap_or_default();
-    let key: Vec<String> = serde_json::from_str(row.try_get(7)?).unwrap_or_default();
-    let (readable, denied): (Vec<Column>, Vec<Column>) =
-        columns.into_iter().partition(|column| is_readable || column.3);
-    let is_refused = !is_readable && readable.is_empty();
+    let (columns, key): (Text, Text) = (row.try_get(6)?, row.try_get(7)?);
+    // A name in no encoding cannot be asked for.
+    let has_name = |name: &str| columns.is_whole || !name.contains(char::REPLACEMENT_CHARACTER);
+    let all: Vec<Column> = serde_json::from_str(&columns.text).unwrap_or_default();
+    let key: Vec<String> = serde_json::from_str(&key.text).unwrap_or_default();
+    let (readable, unread): (Vec<Column>, Vec<Column>) =
+        all.into_iter().partition(|column| (is_readable || column.3) && has_name(&column.0));
+    let is_refused = readable.is_empty() && !(is_readable && unread.is_empty());
     let place =
         |name: &String| readable.iter().position(|column| column.0 == *name).map(|place| place as u32);
     let primary_key: Option<Vec<u32>> = key.iter().map(place).collect();
@@ -99,6 +113,7 @@ fn table(row: &Row) -> Result<FoundTable, Error> {
         .into_iter()
         .map(|(name, type_name, comment, _)| ColumnShape { name, type_name, comment })
         .collect();
+    let comment: Option<Text> = row.try_get(2)?;
     let shape = TableShape {
         kind: match relkind {
             "v" => TableKind::View,
@@ -109,17 +124,18 @@ fn table(row: &Row) -> Result<FoundTable, Error> {
         // A key of which a part is hidden identifies nothing.
         primary_key: primary_key.unwrap_or_default(),
         row_estimate: estimate.map(|rows| rows.max(0.0).round() as u64),
-        comment: row.try_get(2)?,
+        comment: comment.map(|comment| comment.text),
     };
+    let why = |column: &Column| {
+        if has_name(&column.0) { Reason::PermissionDenied } else { Reason::ReadError }
+    };
+    let refusal = is_refused.then(|| unread.first().map_or(Reason::PermissionDenied, why));
+    let unread_columns = unread.into_iter().map(|column| (column.0.clone(), why(&column)));
     Ok(FoundTable {
-        name: row.try_get(0)?,
+        refusal: name.refusal().or(refusal),
+        unread_columns: if is_refused { Vec::new() } else { unread_columns.collect() },
+        name: name.text,
         shape,
         bytes: u64::try_from(row.try_get::<_, i64>(3)?).unwrap_or(0),
-        denied_columns: if is_refused {
-            Vec::new()
-        } else {
-            denied.into_iter().map(|column| column.0).collect()
-        },
-        refusal: is_refused.then_some(Reason::PermissionDenied),
     })
 }

@@ -7,6 +7,7 @@ use domesday_model::Reason;
 use domesday_tls::Problem;
 use tokio_postgres::Error;
 
+use crate::databases::error::TOO_MANY_CONNECTIONS;
 use crate::databases::tls::explained;
 
 /// How long to leave a server alone that has no connection to spare, or is starting.
@@ -22,13 +23,16 @@ pub(super) fn meaning(error: &Error) -> ConnectorError {
     };
     let code = server.code().code();
     let said = format!("the server says: {} ({code})", server.message());
-    match (&code[..2], code) {
+    match (code.get(..2).unwrap_or_default(), code) {
         ("28", _) => ConnectorError::Denied { detail: format!("{said}; check the user and the credential") },
         (_, "42501") => container(Reason::PermissionDenied, &said),
         (_, "3D000" | "3F000" | "42P01") => container(Reason::Vanished, &said),
         (_, "42703") => container(Reason::Changed, &said),
         (_, "55P03") => container(Reason::Locked, &said),
         (_, "57014") => container(Reason::TimedOut, &said),
+        (_, "53300") => {
+            ConnectorError::Wait { after: BUSY_WAIT, detail: format!("{said}; {TOO_MANY_CONNECTIONS}") }
+        }
         ("53", _) | (_, "57P03") => ConnectorError::Wait { after: BUSY_WAIT, detail: said },
         ("08" | "42" | "54" | "55" | "57" | "58", _) => container(Reason::ReadError, &said),
         // A view that computes may say what it could not compute with.

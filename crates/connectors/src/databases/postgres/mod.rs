@@ -4,6 +4,8 @@
 //! limits. Rows come by `COPY … TO STDOUT` in its binary format: values as the server has them where their bytes
 //! are the text already or cheaply become it, and as the server's own text where not.
 
+mod attempt;
+mod cancel;
 mod catalogue;
 mod copy;
 mod error;

@@ -8,17 +8,17 @@ use std::fmt::Write as _;
 use std::pin::pin;
 
 use domesday_connector::ConnectorError;
-use domesday_model::RowBatch;
-use domesday_model::{Reason, TableShape};
+use domesday_model::{Reason, RowBatch, TableShape};
 use futures_util::StreamExt;
 use serde_json::Value;
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Error, Row, SimpleQueryMessage};
+use tokio_postgres::{Error, Row, SimpleQueryMessage, SimpleQueryRow};
 
+use super::attempt::{Access, Failure, Tail};
 use super::copy::{self, BadCopy, Begins, Fields};
-use super::error::{code, container, meaning};
-use super::session::PostgresSession;
-use super::values::{CHAR_LEN_MAX, ColumnType, Form, select};
+use super::error::{code, container};
+use super::session::{PostgresSession, Purpose};
+use super::values::{CHAR_LEN_MAX, ColumnType, Form, Text, select};
 use crate::databases::dialect::{RowKey, TableName, Which};
 use crate::databases::rows::RowSink;
 
@@ -35,7 +35,7 @@ const SEEDS: u64 = 1 << 31;
 const SAMPLE_EXCESS: u64 = 2;
 
 /// What must be known of a table to read it.
-struct Plan {
+pub(super) struct Plan {
     /// Where from: quoted, without what is inherited where that is listed by itself.
     from: String,
     /// The columns of the shape, quoted, as they are selected, and what arrives.
@@ -45,6 +45,9 @@ struct Plan {
     /// Whether the server samples it by itself.
     can_sample: bool,
 }
+
+/// What is selected for a column that is left out.
+const NOTHING: &str = "NULL";
 
 /// A name in double quotes.
 fn quoted(name: &str) -> String {
@@ -57,39 +60,51 @@ fn literal(text: &str) -> String {
 }
 
 impl Plan {
-    async fn new(
+    /// From what the catalogue says of the table now. Columns of which `is_out` says so are left out.
+    pub async fn new(
         session: &PostgresSession,
         table: &TableName,
         shape: &TableShape,
-    ) -> Result<Plan, ConnectorError> {
+        is_out: impl Fn(usize) -> bool,
+    ) -> Result<Plan, Failure> {
         let names: [(&(dyn ToSql + Sync), Type); 2] =
             [(&table.schema, Type::TEXT), (&table.table, Type::TEXT)];
-        let rows = session.client.query_typed(COLUMNS, &names).await.map_err(|error| meaning(&error))?;
-        Plan::of(table, shape, &rows).map_err(|error| meaning(&error))?.ok_or_else(|| match rows.is_empty() {
+        let rows = session.client.query_typed(COLUMNS, &names).await?;
+        let plan = Plan::of(table, shape, &rows, is_out)?;
+        Ok(plan.ok_or_else(|| match rows.is_empty() {
             true => container(Reason::Vanished, "is gone since it was listed"),
             false => container(Reason::Changed, "a column is gone since the table was listed"),
-        })
+        })?)
     }
 
-    /// From what the catalogue says of the table now; `None` when a column is not there.
-    fn of(table: &TableName, shape: &TableShape, rows: &[Row]) -> Result<Option<Plan>, Error> {
-        let named: Result<HashMap<&str, &Row>, Error> =
-            rows.iter().map(|row| Ok((row.try_get(0)?, row))).collect();
+    /// `None` when a column is not there.
+    fn of(
+        table: &TableName,
+        shape: &TableShape,
+        rows: &[Row],
+        is_out: impl Fn(usize) -> bool,
+    ) -> Result<Option<Plan>, Error> {
+        let named: Result<HashMap<String, &Row>, Error> =
+            rows.iter().map(|row| Ok((row.try_get::<_, Text>(0)?.text, row))).collect();
         let named = named?;
         let (mut columns, mut is_plain, mut relkind) = (Vec::new(), Vec::new(), "");
-        for column in &shape.columns {
-            let Some(row) = named.get(column.name.as_str()) else { return Ok(None) };
+        for (place, column) in shape.columns.iter().enumerate() {
+            let Some(row) = named.get(&column.name) else { return Ok(None) };
             relkind = row.try_get(7)?;
             is_plain.push(row.try_get::<_, bool>(4)?);
-            let schema = quoted(row.try_get(6)?);
+            let name = quoted(&column.name);
+            if is_out(place) {
+                columns.push((name, NOTHING.to_owned(), Form::Bytes));
+                continue;
+            }
+            let (type_name, as_text): (Text, Option<Text>) = (row.try_get(5)?, row.try_get(6)?);
             let of = ColumnType {
                 oid: row.try_get(1)?,
                 modifier: row.try_get(2)?,
                 len: row.try_get(3)?,
-                name: row.try_get(5)?,
-                schema: &schema,
+                name: &type_name.text,
+                as_text: as_text.as_ref().map(|function| function.text.as_str()),
             };
-            let name = quoted(&column.name);
             let (selected, form) = select(&name, &of);
             columns.push((name, selected, form));
         }
@@ -101,13 +116,9 @@ impl Plan {
         Ok(Some(Plan { from, columns, has_plain_key, can_sample }))
     }
 
-    fn selected(&self) -> String {
+    fn copy(&self, tail: &Tail) -> String {
         let selected: Vec<&str> = self.columns.iter().map(|(_, selected, _)| selected.as_str()).collect();
-        selected.join(", ")
-    }
-
-    fn copy(&self, rest: &str) -> String {
-        format!("COPY (SELECT {} FROM {}{rest}) TO STDOUT (FORMAT binary)", self.selected(), self.from)
+        format!("COPY (SELECT {} FROM {}{tail}) TO STDOUT (FORMAT binary)", selected.join(", "), self.from)
     }
 
     /// The names of the key's columns.
@@ -129,17 +140,20 @@ fn in_range(key: &[&str], after: Option<&RowKey>, to: Option<&RowKey>) -> String
     if conditions.is_empty() { String::new() } else { format!(" WHERE {}", conditions.join(" AND ")) }
 }
 
-/// The key of the last row of a range. A key of types whose order is not the server's own parts nothing: the
-/// range is the whole table.
+/// The key of the last row of a range, found in a transaction of its own. A key of types whose order is not the server's
+/// own parts nothing: the range is the whole table.
 pub(super) async fn boundary(
     session: &PostgresSession,
     table: &TableName,
     shape: &TableShape,
     after: Option<&RowKey>,
     rows: u64,
-) -> Result<Option<RowKey>, ConnectorError> {
-    let plan = Plan::new(session, table, shape).await?;
+    policies: bool,
+) -> Result<Option<RowKey>, Failure> {
+    session.begin(Purpose::Key { policies }).await?;
+    let plan = Plan::new(session, table, shape, |_| false).await?;
     if !plan.has_plain_key {
+        session.commit().await?;
         return Ok(None);
     }
     let key = plan.key(shape);
@@ -154,42 +168,57 @@ pub(super) async fn boundary(
         order.join(", "),
         rows.saturating_sub(1)
     );
-    let found = session.client.simple_query(&query).await.map_err(|error| meaning(&error))?;
+    let found = session.client.simple_query(&query).await?;
+    session.commit().await?;
     let row = found.iter().find_map(|message| match message {
         SimpleQueryMessage::Row(row) => Some(row),
         _ => None,
     });
-    Ok(row.and_then(|row| (0..key.len()).map(|column| row.get(column).map(str::to_owned)).collect()))
+    // A key in no encoding cannot be one's bound.
+    let part = |row: &SimpleQueryRow, column| row.try_get(column).ok().flatten().map(str::to_owned);
+    Ok(row.and_then(|row| (0..key.len()).map(|column| part(row, column)).collect()))
 }
 
-/// Reads rows within one transaction, of which the time limit of statements is not asked: it is the sink's to
-/// watch how long the server gives nothing, for the server cannot tell its own time from the reader's.
-pub(super) async fn read(
+/// Reads rows, in a transaction of its own.
+pub(super) async fn rows(
     session: &PostgresSession,
     table: &TableName,
     shape: &TableShape,
     which: &Which,
+    access: &mut Access,
     sink: &mut RowSink,
-) -> Result<(), ConnectorError> {
-    if shape.columns.is_empty() {
-        return Ok(());
-    }
-    let plan = Plan::new(session, table, shape).await?;
-    let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 0";
-    execute(session, begin).await?;
+) -> Result<(), Failure> {
+    session.begin(Purpose::Rows { policies: access.policies }).await?;
+    let plan = Plan::new(session, table, shape, |place| access.is_out(place)).await?;
     match which {
-        Which::All => copy(session, &plan, "", sink).await?,
+        Which::All => copy(session, &plan, Tail::default(), access, sink).await?,
         Which::Range { after, to } => {
-            let key = plan.key(shape);
-            copy(session, &plan, &in_range(&key, after.as_ref(), to.as_ref()), sink).await?;
+            let range = in_range(&plan.key(shape), after.as_ref(), to.as_ref());
+            copy(session, &plan, Tail { rest: range, limit: None }, access, sink).await?;
         }
-        Which::Sample { rows, seed } => sample(session, &plan, *rows, *seed, sink).await?,
+        Which::Sample { rows, seed } => sample(session, &plan, *rows, *seed, access, sink).await?,
     }
-    execute(session, "COMMIT").await
+    Ok(session.commit().await?)
 }
 
-async fn execute(session: &PostgresSession, statement: &str) -> Result<(), ConnectorError> {
-    session.client.batch_execute(statement).await.map_err(|error| meaning(&error))
+/// Reads rows with the columns that are not out, and throws them away.
+pub(super) async fn try_rows(
+    session: &PostgresSession,
+    table: &TableName,
+    shape: &TableShape,
+    access: &Access,
+    rows: u64,
+    is_out: impl Fn(usize) -> bool,
+) -> Result<(), Failure> {
+    session.begin(Purpose::Rows { policies: access.policies }).await?;
+    let plan = Plan::new(session, table, shape, is_out).await?;
+    let limit = access.tail.limit.map_or(rows, |limit| limit.min(rows));
+    let tail = Tail { limit: Some(limit), ..access.tail.clone() };
+    let mut stream = pin!(session.client.copy_out(&plan.copy(&tail)).await?);
+    while let Some(arrived) = stream.next().await {
+        arrived?;
+    }
+    Ok(session.commit().await?)
 }
 
 /// About so many rows, from all over the table. How many it has is the planner's guess, which also views have.
@@ -198,16 +227,17 @@ async fn sample(
     plan: &Plan,
     rows: u64,
     seed: u64,
+    access: &mut Access,
     sink: &mut RowSink,
-) -> Result<(), ConnectorError> {
+) -> Result<(), Failure> {
     let (estimate, width) = estimate(session, plan).await?;
     let (share, seed) = (rows as f64 / estimate.max(1.0), seed % SEEDS);
-    let most = format!(" LIMIT {}", rows.saturating_mul(SAMPLE_EXCESS));
+    let most = Tail { rest: String::new(), limit: Some(rows.saturating_mul(SAMPLE_EXCESS)) };
     if share >= 1.0 {
-        return copy(session, plan, &most, sink).await;
+        return copy(session, plan, most, access, sink).await;
     }
     let chance = seed as f64 / SEEDS as f64;
-    execute(session, &format!("SELECT setseed({chance})")).await?;
+    session.client.batch_execute(&format!("SELECT setseed({chance})")).await?;
     let mut rest = String::new();
     let random = if !plan.can_sample {
         share
@@ -223,21 +253,22 @@ async fn sample(
     if random < 1.0 {
         let _ = write!(rest, " WHERE random() < {random}");
     }
-    copy(session, plan, &format!("{rest}{most}"), sink).await?;
+    copy(session, plan, Tail { rest, ..most }, access, sink).await?;
     if sink.rows() > 0 {
         return Ok(());
     }
     // There are far fewer rows than the planner thinks: the first are better than none.
-    copy(session, plan, &format!(" LIMIT {rows}"), sink).await
+    copy(session, plan, Tail { rest: String::new(), limit: Some(rows) }, access, sink).await
 }
 
 /// Rows, and bytes of each, as the planner guesses.
-async fn estimate(session: &PostgresSession, plan: &Plan) -> Result<(f64, f64), ConnectorError> {
-    let columns: Vec<&str> = plan.columns.iter().map(|(name, ..)| name.as_str()).collect();
+async fn estimate(session: &PostgresSession, plan: &Plan) -> Result<(f64, f64), Failure> {
+    let read = plan.columns.iter().filter(|(_, selected, _)| selected != NOTHING);
+    let columns: Vec<&str> = read.map(|(name, ..)| name.as_str()).collect();
     let query = format!("EXPLAIN (FORMAT JSON) SELECT {} FROM {}", columns.join(", "), plan.from);
-    let answer = session.client.simple_query(&query).await.map_err(|error| meaning(&error))?;
+    let answer = session.client.simple_query(&query).await?;
     let told = answer.iter().find_map(|message| match message {
-        SimpleQueryMessage::Row(row) => row.get(0),
+        SimpleQueryMessage::Row(row) => row.try_get(0).ok().flatten(),
         _ => None,
     });
     let told: Value = told.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
@@ -248,20 +279,24 @@ async fn estimate(session: &PostgresSession, plan: &Plan) -> Result<(f64, f64), 
 async fn copy(
     session: &PostgresSession,
     plan: &Plan,
-    rest: &str,
+    tail: Tail,
+    access: &mut Access,
     sink: &mut RowSink,
-) -> Result<(), ConnectorError> {
-    let stream = match session.client.copy_out(&plan.copy(rest)).await {
+) -> Result<(), Failure> {
+    let statement = plan.copy(&tail);
+    access.tail = tail;
+    let stream = match session.client.copy_out(&statement).await {
         // A materialised view that was never filled has no rows.
         Err(error) if code(&error) == Some("55000") => {
-            return execute(session, "ROLLBACK; BEGIN READ ONLY").await;
+            session.roll_back().await?;
+            return Ok(session.begin(Purpose::Rows { policies: access.policies }).await?);
         }
-        stream => stream.map_err(|error| meaning(&error))?,
+        stream => stream?,
     };
     let mut stream = pin!(stream);
     let (mut pending, mut is_begun, mut is_ended) = (Vec::new(), false, false);
     while let Some(arrived) = stream.next().await {
-        let arrived = arrived.map_err(|error| meaning(&error))?;
+        let arrived = arrived?;
         let is_whole = pending.is_empty();
         if !is_whole {
             pending.extend_from_slice(&arrived);
@@ -295,7 +330,7 @@ async fn copy(
             pending.clear();
         }
     }
-    if is_ended { Ok(()) } else { Err(unreadable(BadCopy)) }
+    if is_ended { Ok(()) } else { Err(unreadable(BadCopy).into()) }
 }
 
 fn unreadable(_: BadCopy) -> ConnectorError {

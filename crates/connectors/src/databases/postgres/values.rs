@@ -1,9 +1,11 @@
 //! Values on their way from their types to text: what is selected for a column, and what its bytes mean.
 
+use std::borrow::Cow;
+use std::error::Error;
 use std::io::Write as _;
 
-use domesday_model::RowBatch;
-use tokio_postgres::types::Type;
+use domesday_model::{Reason, RowBatch};
+use tokio_postgres::types::{FromSql, Type};
 
 /// Characters of a long text that the server gives: one more than the bytes that are kept, so that what was cut
 /// can be told from what was not.
@@ -16,6 +18,32 @@ pub(super) const CHAR_LEN_MAX: usize = 4;
 /// What a type's modifier has beyond the length it declares.
 const MODIFIER_HEADER: i32 = 4;
 
+/// A text of the catalogue. In a database without an encoding it need not be UTF-8.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Text {
+    pub text: String,
+    /// Whether that is exactly what it is.
+    pub is_whole: bool,
+}
+
+impl Text {
+    /// Why what has this name cannot be read: it cannot be asked for by it.
+    pub fn refusal(&self) -> Option<Reason> {
+        (!self.is_whole).then_some(Reason::ReadError)
+    }
+}
+
+impl<'a> FromSql<'a> for Text {
+    fn from_sql(_: &Type, raw: &'a [u8]) -> Result<Text, Box<dyn Error + Sync + Send>> {
+        let text = String::from_utf8_lossy(raw);
+        Ok(Text { is_whole: matches!(text, Cow::Borrowed(_)), text: text.into_owned() })
+    }
+
+    fn accepts(of: &Type) -> bool {
+        *of == Type::TEXT
+    }
+}
+
 /// What a column's type is made of.
 pub(super) struct ColumnType<'a> {
     pub oid: u32,
@@ -23,8 +51,8 @@ pub(super) struct ColumnType<'a> {
     /// Negative where it varies.
     pub len: i32,
     pub name: &'a str,
-    /// Quoted.
-    pub schema: &'a str,
+    /// The function that writes shapes on the earth as text, quoted, where its schema has one.
+    pub as_text: Option<&'a str>,
 }
 
 /// How the bytes of a value become text.
@@ -68,8 +96,11 @@ pub(super) fn select(column: &str, of: &ColumnType<'_>) -> (String, Form) {
             );
         }
         // Shapes on the earth, whose own text is only bytes in hexadecimal.
-        None if of.len < 0 && matches!(of.name, "geometry" | "geography") => {
-            return (format!("left({}.st_astext({column})::text, {CHARS_MAX})", of.schema), Form::Bytes);
+        None if of.len < 0
+            && matches!(of.name, "geometry" | "geography")
+            && let Some(as_text) = of.as_text =>
+        {
+            return (format!("left({as_text}({column})::text, {CHARS_MAX})"), Form::Bytes);
         }
         _ if of.len >= 0 => return (format!("{column}::text"), Form::Bytes),
         Some(Type::NUMERIC) => return (format!("{column}::text"), Form::Bytes),

@@ -72,7 +72,7 @@ impl SqliteSession {
                 refusal: self.database.refusal(&layout),
                 name: entry.name,
                 shape: layout.shape,
-                denied_columns: Vec::new(),
+                unread_columns: Vec::new(),
             },
             Err(error) => {
                 tracing::warn!(table = entry.name, %error, "table cannot be read");
@@ -115,7 +115,7 @@ fn unreadable(error: SqliteError) -> ConnectorError {
 
 fn refused(name: String, reason: Reason) -> FoundTable {
     let shape = TableShape::default();
-    FoundTable { name, shape, bytes: 0, denied_columns: Vec::new(), refusal: Some(reason) }
+    FoundTable { name, shape, bytes: 0, unread_columns: Vec::new(), refusal: Some(reason) }
 }
 
 #[async_trait]

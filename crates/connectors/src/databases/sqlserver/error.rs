@@ -48,6 +48,15 @@ pub(super) fn told(error: &Error) -> ConnectorError {
     ConnectorError::Container { reason, detail }
 }
 
+/// Whether a statement may have failed for what it selects, and not for the connection, the server's state or the time it
+/// took: a column that we may not read (230), or one that the server cannot give. Severities from 17 on are the server's own
+/// trouble; 13 is a deadlock.
+pub(super) fn may_be_of_columns(error: &Error) -> bool {
+    let Error::Server(server) = error else { return false };
+    let is_of_others = matches!(server.code(), 207 | 208 | 229 | 297 | 300 | 371 | 911 | 916 | 1222 | 4060);
+    server.class() < 17 && server.class() != 13 && !is_of_others && !needs_other_isolation(error)
+}
+
 /// Whether the session's isolation is what the statement failed of: what it reads has no snapshots, or none any more.
 pub(super) fn needs_other_isolation(error: &Error) -> bool {
     matches!(error.code(), Some(3951 | 3952 | 3961 | 3964 | 41332 | 41333 | 41368))

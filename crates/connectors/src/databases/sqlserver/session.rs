@@ -22,6 +22,28 @@ const DATABASES: &str = include_str!("sql/databases.sql");
 const SCHEMAS: &str = include_str!("sql/schemas.sql");
 const TABLES: &str = include_str!("sql/tables.sql");
 const COLUMNS: &str = include_str!("sql/columns.sql");
+const POLICIES: &str = include_str!("sql/policies.sql");
+
+/// Schemas of the server's own, and those of its fixed roles. By their names, which nobody else can give: numbers mean
+/// something else on servers that only speak the protocol.
+const SYSTEM_SCHEMAS: [&str; 12] = [
+    "INFORMATION_SCHEMA",
+    "db_accessadmin",
+    "db_backupoperator",
+    "db_datareader",
+    "db_datawriter",
+    "db_ddladmin",
+    "db_denydatareader",
+    "db_denydatawriter",
+    "db_owner",
+    "db_securityadmin",
+    "guest",
+    "sys",
+];
+
+/// What is said of a table whose rows a policy filters. The server has no way to refuse instead.
+const POLICY: &str = "a security policy applies: only the rows that it shows to this log-in were read; to read all, let \
+                      its predicate show them to this log-in";
 
 /// Bytes of a page, in which the server counts.
 const PAGE: u64 = 8_192;
@@ -68,6 +90,16 @@ impl SqlServerSession {
         answer.map_err(|error| told(&error))?.into_first_result().await.map_err(|error| told(&error))
     }
 
+    /// Whether a security policy filters a table's rows, as far as we may know. Servers that only speak the protocol have
+    /// no such views.
+    async fn is_filtered(&mut self, table: &TableName) -> Result<bool, ConnectorError> {
+        match self.ask(POLICIES, &[&table.schema, &table.table]).await {
+            Ok(found) => Ok(!found.is_empty()),
+            Err(error) if matches!(error.reason(), Reason::Vanished | Reason::PermissionDenied) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     async fn found(
         &mut self,
         schema: &str,
@@ -104,7 +136,11 @@ impl Session for SqlServerSession {
 
     async fn schemas(&mut self) -> Result<Vec<Found>, ConnectorError> {
         let rows = self.ask(SCHEMAS, &[]).await?;
-        let found = |row: &Row| Ok(Found { name: text(row, 0)?, is_system: flag(row, 1)?, refusal: None });
+        let found = |row: &Row| {
+            let name = text(row, 0)?;
+            let is_system = SYSTEM_SCHEMAS.iter().any(|own| own.eq_ignore_ascii_case(&name));
+            Ok(Found { name, is_system, refusal: None })
+        };
         rows.iter().map(found).collect()
     }
 
@@ -145,7 +181,12 @@ impl Session for SqlServerSession {
         sink: &mut RowSink,
     ) -> Result<(), ConnectorError> {
         self.settle().await?;
-        self.read_rows(table, shape, which, sink).await
+        let is_filtered = self.is_filtered(table).await?;
+        self.read_rows(table, shape, which, sink).await?;
+        if is_filtered {
+            sink.name_gap(Reason::PermissionDenied, POLICY);
+        }
+        Ok(())
     }
 }
 
@@ -161,7 +202,7 @@ fn found_table(row: &Row, columns: Vec<Row>, name: String) -> Result<FoundTable,
         comment: optional(row, 4)?,
         ..TableShape::default()
     };
-    let mut denied_columns = Vec::new();
+    let mut unread_columns = Vec::new();
     // The key's columns by their places in it; none when there is one that is not read, or cannot be written as text.
     let mut key = Some(Vec::new());
     for column in &columns {
@@ -183,7 +224,7 @@ fn found_table(row: &Row, columns: Vec<Row>, name: String) -> Result<FoundTable,
         }
         match is_readable {
             true => shape.columns.push(found),
-            false => denied_columns.push(found.name),
+            false => unread_columns.push((found.name, Reason::PermissionDenied)),
         }
     }
     let mut key = key.unwrap_or_default();
@@ -191,7 +232,7 @@ fn found_table(row: &Row, columns: Vec<Row>, name: String) -> Result<FoundTable,
     shape.primary_key = key.into_iter().map(|(_, place)| place).collect();
     let refusal = shape.columns.is_empty().then_some(Reason::PermissionDenied);
     let bytes = count(row, 3)?.unwrap_or(0).saturating_mul(PAGE);
-    Ok(FoundTable { name, shape, bytes, denied_columns, refusal })
+    Ok(FoundTable { name, shape, bytes, unread_columns, refusal })
 }
 
 /// What the catalogue says of a column has a type that the statement gives it.

@@ -1,7 +1,7 @@
 //! The statements that read tables. Every name is quoted, every key is a parameter, and nothing else is from outside
 //! but numbers.
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
 use domesday_model::{ColumnShape, TableShape};
 
@@ -24,27 +24,45 @@ fn from(table: &TableName) -> String {
     format!(" FROM {}.{}", quote(&table.schema), quote(&table.table))
 }
 
-fn columns(shape: &TableShape) -> String {
-    shape.columns.iter().map(selected).collect::<Vec<_>>().join(", ")
+/// What is selected for each of a table's columns, in their order. A column that is left out has no values.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Selection(Vec<String>);
+
+impl Selection {
+    pub fn new(shape: &TableShape, is_out: impl Fn(usize) -> bool) -> Selection {
+        let one = |(place, column)| if is_out(place) { "NULL".to_owned() } else { selected(column) };
+        Selection(shape.columns.iter().enumerate().map(one).collect())
+    }
+}
+
+impl fmt::Display for Selection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.join(", "))
+    }
 }
 
 /// All rows.
-pub(super) fn all(table: &TableName, shape: &TableShape) -> Statement {
-    plain(format!("SELECT {}{}", columns(shape), from(table)))
+pub(super) fn all(table: &TableName, columns: &Selection) -> Statement {
+    plain(format!("SELECT {columns}{}", from(table)))
 }
 
 /// So many rows, whichever the server gives first.
-pub(super) fn first(table: &TableName, shape: &TableShape, rows: u64) -> Statement {
-    plain(format!("SELECT TOP ({rows}) {}{}", columns(shape), from(table)))
+pub(super) fn first(table: &TableName, columns: &Selection, rows: u64) -> Statement {
+    plain(format!("SELECT TOP ({rows}) {columns}{}", from(table)))
 }
 
 /// The rows of so many percent of the pages, wherever they are in the table, and so many of them at most.
-pub(super) fn sample(table: &TableName, shape: &TableShape, percent: f64, seed: u64, rows: u64) -> Statement {
+pub(super) fn sample(
+    table: &TableName,
+    columns: &Selection,
+    percent: f64,
+    seed: u64,
+    rows: u64,
+) -> Statement {
     // The server takes a seed that is a positive number of 63 bits.
     let seed = seed & (i64::MAX as u64);
     plain(format!(
-        "SELECT TOP ({rows}) {}{} TABLESAMPLE SYSTEM ({percent:.6} PERCENT) REPEATABLE ({seed})",
-        columns(shape),
+        "SELECT TOP ({rows}) {columns}{} TABLESAMPLE SYSTEM ({percent:.6} PERCENT) REPEATABLE ({seed})",
         from(table)
     ))
 }
@@ -53,11 +71,12 @@ pub(super) fn sample(table: &TableName, shape: &TableShape, percent: f64, seed: 
 pub(super) fn range(
     table: &TableName,
     shape: &TableShape,
+    columns: &Selection,
     after: Option<&RowKey>,
     to: Option<&RowKey>,
 ) -> Statement {
     let key = key_columns(shape);
-    let mut statement = plain(format!("SELECT {}{}", columns(shape), from(table)));
+    let mut statement = plain(format!("SELECT {columns}{}", from(table)));
     let mut word = " WHERE ";
     for (bound, sign, last_sign) in [(after, ">", ">"), (to, "<", "<=")] {
         if let Some(bound) = bound {

@@ -183,3 +183,42 @@ fn what_permissions_hide_is_absent_and_what_they_refuse_has_a_reason() {
     let refused = read(clerk.as_ref(), &[&database], &found[3]).unwrap_err();
     assert_eq!(refused.reason, Reason::PermissionDenied, "{}", refused.detail);
 }
+
+#[test]
+fn a_column_that_cannot_be_read_costs_only_itself() {
+    let (server, database) = (Server::shared(), Server::shared().create_database());
+    server.sql(
+        &database,
+        &format!(
+            "CREATE TABLE people (id INT PRIMARY KEY, secret VARCHAR(60), mail VARCHAR(60));
+             INSERT INTO people SELECT seq, 'x', CONCAT('user', seq, '@example.org') FROM seq_1_to_500;
+             CREATE VIEW broken AS SELECT id, (SELECT id FROM people) AS several, mail FROM people;
+             CREATE USER half IDENTIFIED BY 'x'; GRANT SELECT (id, secret, mail) ON {database}.people TO half;
+             GRANT SELECT ON {database}.broken TO half;"
+        ),
+    );
+    for mut fields in [json!({}), json!({ "mode": "full" }), json!({ "sample_rows": 100 })] {
+        server.sql("", &format!("GRANT SELECT (secret) ON {database}.people TO half"));
+        (fields["user"], fields["password"]) = (json!("half"), json!("x"));
+        let connector = connector(server, fields);
+        let found = list(connector.as_ref(), &[&database]).unwrap();
+        server.sql("", &format!("REVOKE SELECT (secret) ON {database}.people FROM half"));
+        for (record, column, reason) in
+            [(&found[0], "several", Reason::ReadError), (&found[1], "secret", Reason::PermissionDenied)]
+        {
+            let mut rows = 0;
+            let error = read_each(connector.as_ref(), &[&database], record, |batch| {
+                for row in 0..batch.rows() {
+                    assert!(batch.columns[2].get(row).unwrap().ends_with(b"@example.org"));
+                    assert_eq!(batch.columns[1].get(row), None);
+                }
+                rows += batch.rows();
+            })
+            .unwrap_err();
+            assert!(rows > 20, "{column}: {rows} rows");
+            assert_eq!(error.reason, reason, "{}", error.detail);
+            assert!(error.detail.contains(&format!("column {column} cannot be read")), "{}", error.detail);
+            assert!(!error.detail.contains("column id") && !error.detail.contains("column mail"));
+        }
+    }
+}

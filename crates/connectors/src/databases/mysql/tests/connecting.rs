@@ -130,7 +130,7 @@ fn a_session_only_reads_and_says_who_it_is() {
         );
         assert_eq!(name, "domesday in a test");
         for write in ["INSERT INTO t VALUES (1)", "CREATE TABLE u (a INT)", "DELETE FROM t"] {
-            let error = connection.conn.query_drop(write).await.unwrap_err().to_string();
+            let error = connection.conn().query_drop(write).await.unwrap_err().to_string();
             assert!(error.contains("READ ONLY"), "{error}");
         }
     });

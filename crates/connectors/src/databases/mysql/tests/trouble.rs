@@ -94,13 +94,16 @@ fn what_takes_too_long_is_ended_and_named() {
 }
 
 #[test]
-fn a_reader_that_leaves_takes_its_connection_along() {
+fn a_reader_that_leaves_takes_its_connection_along_and_takes_leave_of_the_server() {
     let server = Server::start(None);
     let database = large(&server);
     let connector = connector(&server, json!({ "mode": "full" }));
     // Longer than the test waits.
     server.sql(&database, "CREATE VIEW slow AS SELECT SLEEP(200)");
     let record = listed(connector.as_ref(), &database, "t");
+    server.sql(&database, "CREATE TABLE few (a INT PRIMARY KEY); INSERT INTO few VALUES (7)");
+    let few = listed(connector.as_ref(), &database, "few");
+    assert_eq!(read(connector.as_ref(), &[&database], &few).unwrap(), [row(&["7"])]);
     let sessions = || {
         server.sql("", "SELECT COUNT(*) FROM information_schema.processlist WHERE host LIKE '127.0.0.1:%'")
     };
@@ -109,6 +112,9 @@ fn a_reader_that_leaves_takes_its_connection_along() {
     table.rows.fill(&mut batch).unwrap();
     assert_ne!(sessions(), "0");
     drop(table);
+    assert!(until(PATIENCE, || (sessions() == "0").then_some(())).is_some(), "a session is left");
+    // Its administrators look at these.
+    assert_eq!(server.sql("", "SHOW GLOBAL STATUS LIKE 'Aborted_clients'"), "Aborted_clients\t0");
     let slow = listed(connector.as_ref(), &database, "slow");
     let waiting = open(connector.as_ref(), &[&database], &slow).unwrap();
     let sleeping =

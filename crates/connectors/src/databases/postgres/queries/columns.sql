@@ -18,7 +18,8 @@ SELECT b.attname::text,
        b.typlen::int4,
        b.typtype = 'e' OR b.typnamespace = 'pg_catalog'::regnamespace,
        b.typname::text,
-       ns.nspname::text,
+       (SELECT quote_ident(ns.nspname) || '.st_astext' FROM pg_catalog.pg_proc AS p
+        WHERE p.pronamespace = ns.oid AND p.proname = 'st_astext' LIMIT 1),
        (SELECT c.relkind::text FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
         WHERE n.nspname = $1::text::name AND c.relname = $2::text::name)
 FROM base AS b

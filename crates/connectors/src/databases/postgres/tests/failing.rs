@@ -15,7 +15,7 @@ async fn sessions_say_who_they_are_and_cannot_write() {
     let fixture = Fixture::new(
         "CREATE TABLE t (a int);
          CREATE FUNCTION told() RETURNS text LANGUAGE sql AS $$ SELECT current_setting('application_name') || ' ' ||
-             current_setting('default_transaction_read_only') || ' ' || current_setting('lock_timeout') || ' ' ||
+             current_setting('transaction_read_only') || ' ' || current_setting('lock_timeout') || ' ' ||
              current_setting('search_path') $$;
          CREATE FUNCTION write() RETURNS text LANGUAGE sql AS $$ INSERT INTO public.t VALUES (1) RETURNING 'x' $$;
          CREATE VIEW honest AS SELECT told(); CREATE VIEW hostile AS SELECT write()",
@@ -180,6 +180,7 @@ async fn a_database_without_a_free_connection_is_waited_for() {
     };
     let full = connector.list(&fixture.key(&["public"]), None).await.err().unwrap();
     assert!(matches!(full, ConnectorError::Wait { .. }), "{full}");
+    assert!(full.to_string().contains("max_connections=1"), "{full}");
     let object = object(fixture.key(&["public", "t"]), &record);
     let refused = format!("too many connections for role \"{user}\"");
     let refusals = || Server::shared().log().matches(&refused).count();
@@ -234,7 +235,7 @@ async fn a_connection_that_breaks_is_a_named_reason_and_the_next_table_has_a_new
 }
 
 #[tokio::test]
-async fn a_packet_has_one_connection_and_leaves_none_behind() {
+async fn a_packet_has_one_connection_and_takes_leave_of_the_server() {
     let fixture = Fixture::new(
         "CREATE TABLE a AS SELECT 1 AS n; CREATE TABLE b AS SELECT 2 AS n; CREATE TABLE c AS SELECT 3 AS n",
     );
@@ -265,4 +266,7 @@ async fn a_packet_has_one_connection_and_leaves_none_behind() {
         assert!(begun.elapsed() < Duration::from_secs(30), "a connection is left behind");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+    let abandoned =
+        "SELECT sessions_abandoned FROM pg_stat_database WHERE datname = current_database() AND sessions > 0";
+    assert_eq!(fixture.sql(abandoned), "0");
 }

@@ -1,8 +1,11 @@
 //! The connector against a real server.
 
 mod conformance;
+mod encoding;
 mod failing;
 mod listing;
+mod partial;
+mod pooled;
 mod reading;
 mod sampling;
 
@@ -59,6 +62,26 @@ impl Fixture {
         let records = list(connector, &self.key(&[schema])).await;
         let named = records.into_iter().find(|record| record.name == name::encode(table));
         named.unwrap_or_else(|| panic!("{table} is not listed"))
+    }
+
+    /// The rows of a table, and how they end.
+    async fn read_to_its_end(
+        &self,
+        connector: &Arc<dyn Connector>,
+        schema: &str,
+        table: &str,
+    ) -> (Vec<Vec<Cell>>, Result<(), ObjectError>) {
+        let record = self.record(connector, schema, table).await;
+        let key = self.key(&[schema, table]);
+        let (rows, _, ended) = read_to_its_end(connector, object(key, &record)).await.unwrap();
+        (rows, ended)
+    }
+
+    /// A new role that may log in, named after the database.
+    fn role(&self, options: &str) -> String {
+        let role = format!("role_{}", self.database);
+        self.sql(&format!("CREATE ROLE {role} LOGIN {options}"));
+        role
     }
 
     /// The rows of a table, and whether they are a sample.
@@ -127,6 +150,15 @@ async fn read(
     connector: &Arc<dyn Connector>,
     object: ListedObject,
 ) -> Result<(Vec<Vec<Cell>>, bool), ObjectError> {
+    let (rows, is_sample, ended) = read_to_its_end(connector, object).await?;
+    ended.map(|()| (rows, is_sample))
+}
+
+/// What is read up to the end or an error, whether it is a sample, and how it ended.
+async fn read_to_its_end(
+    connector: &Arc<dyn Connector>,
+    object: ListedObject,
+) -> Result<(Vec<Vec<Cell>>, bool, Result<(), ObjectError>), ObjectError> {
     let connector = Arc::clone(connector);
     tokio::task::spawn_blocking(move || {
         let mut open = connector.open(&object)?.into_rows()?;
@@ -134,9 +166,9 @@ async fn read(
         let mut batch = RowBatch::new(open.shape.columns.len());
         loop {
             batch.clear();
-            open.rows.fill(&mut batch)?;
-            if batch.rows() == 0 {
-                return Ok((rows, open.is_sample));
+            let filled = open.rows.fill(&mut batch);
+            if filled.is_err() || batch.rows() == 0 {
+                return Ok((rows, open.is_sample, filled));
             }
             rows.extend((0..batch.rows()).map(|row| cells(&batch, row)));
         }

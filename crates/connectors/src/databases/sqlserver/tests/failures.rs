@@ -170,3 +170,24 @@ async fn a_reader_that_is_dropped_stands_in_nobodys_way() {
     drop(connector.open(&object("shop/dbo/big", &record)).unwrap());
     assert_eq!(read(&*connector, "shop/dbo/big", &record).unwrap().len(), 60_000);
 }
+
+#[tokio::test]
+async fn a_column_that_the_server_cannot_give_costs_only_itself() {
+    for (number, reason) in [(245, Reason::ReadError), (230, Reason::PermissionDenied)] {
+        let site = Site::new(shop(vec![numbered("people", 300)]));
+        for fields in [json!({}), json!({ "sample_rows": 10 }), json!({ "mode": "full" })] {
+            let connector = site.connector(fields);
+            let record = table(&*connector, "shop/dbo/people").await;
+            site.server.fail("[mail]", usize::MAX, error(number, 14, "not 'mail'"));
+            let mut open = connector.open(&object("shop/dbo/people", &record)).unwrap().into_rows().unwrap();
+            let mut batch = RowBatch::new(2);
+            open.rows.fill(&mut batch).unwrap();
+            assert!(batch.rows() > 0 && batch.columns[0].get(0).is_some());
+            assert!((0..batch.rows()).all(|row| batch.columns[1].get(row).is_none()));
+            batch.clear();
+            let told = open.rows.fill(&mut batch).unwrap_err();
+            assert_eq!(told.reason, reason, "{told}");
+            assert!(told.detail.contains("column mail cannot be read"), "{told}");
+        }
+    }
+}

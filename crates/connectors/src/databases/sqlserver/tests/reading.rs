@@ -2,6 +2,7 @@
 
 use domesday_testkit::tds::examples::{every_type, table_of_every_type};
 use domesday_testkit::tds::model::Kind;
+use domesday_testkit::tds::{Fault, ServerError};
 
 use super::*;
 
@@ -246,4 +247,28 @@ async fn columns_that_only_clients_can_decrypt_come_as_bytes() {
     let record = table(&*connector, "shop/dbo/vault").await;
     let rows = read(&*connector, "shop/dbo/vault", &record).unwrap();
     assert_eq!(rows, [[Some(b"1".to_vec()), Some(vec![1, 2, 3])]]);
+}
+
+#[tokio::test]
+async fn a_table_that_a_security_policy_filters_is_read_and_named() {
+    let mut tenants = numbered("tenants", 3);
+    tenants.is_filtered = true;
+    let site = Site::new(shop(vec![tenants, numbered("plain", 3)]));
+    let connector = site.connector(json!({}));
+    let record = table(&*connector, "shop/dbo/tenants").await;
+    let mut open = connector.open(&object("shop/dbo/tenants", &record)).unwrap().into_rows().unwrap();
+    let mut batch = RowBatch::new(2);
+    open.rows.fill(&mut batch).unwrap();
+    assert_eq!(batch.rows(), 3);
+    batch.clear();
+    let told = open.rows.fill(&mut batch).unwrap_err();
+    assert_eq!(told.reason, Reason::PermissionDenied);
+    assert!(told.detail.contains("a security policy applies"), "{told}");
+    drop(open);
+    let record = table(&*connector, "shop/dbo/plain").await;
+    assert_eq!(read(&*connector, "shop/dbo/plain", &record).unwrap().len(), 3);
+    // Servers that only speak the protocol have no such policies to ask for.
+    let missing = ServerError::new(208, 16, "Invalid object name 'sys.security_policies'.");
+    site.server.fail("sys.security_policies", usize::MAX, Fault::Error(missing));
+    assert_eq!(read(&*connector, "shop/dbo/plain", &record).unwrap().len(), 3);
 }
