@@ -25,6 +25,7 @@ mod summary;
 mod suppressed;
 mod table;
 mod text;
+mod timings;
 mod watch;
 
 #[cfg(test)]
@@ -52,6 +53,7 @@ pub use progress::{Progress, ProgressSnapshot};
 pub use summary::{Tally, shown_configuration, write_summary};
 pub use suppressed::{Control, ControlJson, Hidden, Suppressions};
 pub use text::shown_lines;
+pub use timings::timings;
 pub use watch::Watched;
 
 use text::{Text, join_path};
