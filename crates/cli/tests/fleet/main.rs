@@ -11,5 +11,6 @@ mod credentials;
 mod logins;
 mod place;
 mod secrets;
+mod seen;
 mod sharing;
 mod workers;
