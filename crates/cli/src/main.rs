@@ -85,10 +85,9 @@ fn main() -> ExitCode {
 /// Begins the log and, where a collector is named, the traces.
 #[cfg(feature = "otlp")]
 fn begin_traces(endpoint: Option<&str>, log: Option<logs::Log>) -> anyhow::Result<Option<otlp::Traces>> {
-    use tracing_subscriber::Layer;
     let traces = endpoint.map(otlp::Traces::begin).transpose()?;
     let (traces, spans) = traces.unzip();
-    logs::begin(log.into_iter().chain(spans.map(|spans| spans.filtered().boxed())));
+    logs::begin(log.into_iter().chain(spans.map(otlp::Spans::layer)));
     Ok(traces)
 }
 

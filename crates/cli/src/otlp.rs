@@ -139,7 +139,7 @@ mod tests {
     fn spans_arrive_at_a_collector_with_their_fields_and_their_parents() {
         let server = Server::start(|_| Response::ok("{}"));
         let (traces, spans) = Traces::begin(&server.url("")).unwrap();
-        let subscriber = tracing_subscriber::registry().with(spans.filtered());
+        let subscriber = tracing_subscriber::registry().with(spans.layer());
         tracing::subscriber::with_default(subscriber, || work("https://h/x?token=abc"));
         traces.finish();
         let spans = sent(&server);
@@ -168,7 +168,7 @@ mod tests {
     fn a_collector_that_fails_holds_up_nobody() {
         let server = Server::start(|_| Response::status(503));
         let (traces, spans) = Traces::begin(&server.url("/")).unwrap();
-        let subscriber = tracing_subscriber::registry().with(spans.filtered());
+        let subscriber = tracing_subscriber::registry().with(spans.layer());
         tracing::subscriber::with_default(subscriber, || {
             for _ in 0..2 * WAITING_MAX {
                 tracing::span!(Level::INFO, "task").in_scope(|| ());

@@ -11,12 +11,13 @@ use serde_json::Value;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Level, Metadata, Subscriber};
-use tracing_subscriber::Layer;
-use tracing_subscriber::filter::{FilterFn, Filtered, filter_fn};
+use tracing_subscriber::filter::{Filtered, LevelFilter, filter_fn};
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::{Layer, Registry};
 
 use super::{Message, Span};
+use crate::logs::Log;
 use crate::state::random_bytes;
 
 /// Spans of the program itself begin with this; libraries have theirs for who looks for an error in them.
@@ -39,14 +40,13 @@ impl Spans {
     }
 
     /// The layer, of which nothing but its spans is asked, whatever the log is to have.
-    pub fn filtered<S>(self) -> Filtered<Spans, FilterFn<fn(&Metadata<'_>) -> bool>, S>
-    where
-        S: Subscriber + for<'span> LookupSpan<'span>,
-    {
+    pub fn layer(self) -> Log {
         let is_wanted: fn(&Metadata<'_>) -> bool = |about| {
             about.is_span() && *about.level() <= Level::INFO && about.target().starts_with(OWN_TARGETS)
         };
-        self.with_filter(filter_fn(is_wanted).with_max_level_hint(Level::INFO))
+        let filter = filter_fn(is_wanted).with_max_level_hint(LevelFilter::INFO);
+        let layer: Filtered<Spans, _, Registry> = self.with_filter(filter);
+        layer.boxed()
     }
 }
 

@@ -1,7 +1,6 @@
 //! Sends spans in batches, from a thread and a runtime of its own. What a collector does not take is lost: a trace is no
 //! result.
 
-use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -45,7 +45,7 @@ pub use catalog::{CatalogColumn, CatalogFormat, CatalogTable, CatalogWriter, Tab
 pub use class::ClassFilter;
 pub use explain::{Said, write_said};
 pub use fleet::{ChildJson, write_children, write_status};
-pub use human::{bytes, count, counted, duration, timestamp};
+pub use human::{bytes, count, counted, timestamp};
 pub use json::write_json;
 pub use lists::{ListFormat, write_jobs, write_problems, write_rule_detail, write_rules};
 pub use origin::place;

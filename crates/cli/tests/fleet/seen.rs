@@ -114,6 +114,13 @@ fn a_fleet_tells_what_it_does_and_whoever_watches_it_asks_for_nothing_else() {
     place.wait_for_status(&job, "PARTIALLY_COMPLETED");
     let group = "domesday_group_tasks_pending{node_group=\"eu\"}";
     place.wait("a look at the node group", || samples(&scrape(&directs)).get(group) == Some(&0.0));
+    // A worker counts what it has completed when the book has answered, which is when the job may be over.
+    place.wait("a worker at rest", || {
+        let text = scrape(&works);
+        let told = samples(&text);
+        told.get("domesday_objects_total") == Some(&(FILES as f64))
+            && told.get("domesday_completions_waiting") == Some(&0.0)
+    });
     let (directs, works) = (scrape(&directs), scrape(&works));
     for text in [&directs, &works] {
         promtool(&["check", "metrics"], text);
@@ -123,12 +130,10 @@ fn a_fleet_tells_what_it_does_and_whoever_watches_it_asks_for_nothing_else() {
     let value = |name: &str| *told.get(name).unwrap_or_else(|| panic!("{name} is not in\n{works}"));
     assert_eq!(value("domesday_core_objects_completed_total"), FILES as f64);
     assert_eq!(value("domesday_core_objects_discovered_total"), FILES as f64);
-    assert_eq!(value("domesday_objects_total"), FILES as f64);
     assert_eq!(value("domesday_findings_total"), FILES as f64);
     assert_eq!(value("domesday_core_scan_total"), value("domesday_core_fetch_sync_total"));
     assert_eq!(value("domesday_core_bytes_scanned_total"), value("domesday_bytes_total"));
     assert_eq!(value("domesday_core_objects_in_flight"), 0.0);
-    assert_eq!(value("domesday_completions_waiting"), 0.0);
     for stage in ["list", "read", "scan", "commit"] {
         let of = format!("{{stage=\"{stage}\",kind=\"filesystem\"}}");
         assert!(value(&format!("domesday_stage_seconds_count{of}")) > 0.0, "{of}");
