@@ -328,7 +328,7 @@ impl<'a> Tenure<'a> {
             }
             Err(error) => {
                 self.services.metrics.store_errors.add(1);
-                tracing::debug!(orchestrator_id = %self.id, %error, "the node group was not looked at");
+                tracing::warn!(orchestrator_id = %self.id, %error, "the node group was not looked at");
             }
         }
     }
