@@ -166,11 +166,16 @@ fn install_servers() -> Result<()> {
 /// Where Debian puts FreeTDS's client.
 const FREETDS_CLIENT: &str = "/usr/bin/tsql";
 
-/// Installs the clients that check the scripted SQL Server, where they are missing. The tests get python-tds themselves.
+/// Prometheus's own tool. Its package brings the server, too, which nothing starts but the system's own services.
+const PROMTOOL: &str = "/usr/bin/promtool";
+
+/// Installs the clients that check what the tests make: a scripted SQL Server (the tests get python-tds themselves),
+/// metrics and alert rules.
 fn install_clients() -> Result<()> {
     let has_venv = Command::new("python3").args(["-m", "ensurepip", "--version"]).output();
     let is_installed = Path::new(FREETDS_CLIENT).exists() && has_venv.is_ok_and(|ran| ran.status.success());
-    install("FreeTDS and Python's venv", "freetds-bin python3-venv", is_installed)
+    install("FreeTDS and Python's venv", "freetds-bin python3-venv", is_installed)?;
+    install("promtool", "prometheus --no-install-recommends", Path::new(PROMTOOL).exists())
 }
 
 /// What counts instructions.

@@ -2,11 +2,19 @@
 //! was found; ids of jobs, tasks and processes are fields. Libraries log addresses as they have them: of every line,
 //! whoever wrote it, secrets in addresses and tokens are redacted on the way out.
 
+mod json;
+
 use std::io::{self, Write};
 
 use clap::ValueEnum;
 use domesday_model::redact::{REDACTED, replaced, secret_parts};
 use tracing::level_filters::LevelFilter;
+use tracing_subscriber::fmt::format::JsonFields;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{Layer, Registry};
+
+use json::Json;
 
 /// How log lines are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
@@ -16,14 +24,23 @@ pub enum LogFormat {
     Json,
 }
 
-pub fn begin(level: LevelFilter, format: LogFormat) {
-    let log = tracing_subscriber::fmt()
-        .with_writer(|| Redacting(io::stderr()))
-        .with_max_level(level)
-        .with_ansi(false);
+/// What is told of spans and events.
+pub type Log = Box<dyn Layer<Registry> + Send + Sync>;
+
+/// The log of this level on standard error.
+pub fn layer(level: LevelFilter, format: LogFormat) -> Log {
+    let log = tracing_subscriber::fmt::layer().with_writer(|| Redacting(io::stderr())).with_ansi(false);
     match format {
-        LogFormat::Text => log.init(),
-        LogFormat::Json => log.json().flatten_event(true).with_current_span(false).init(),
+        LogFormat::Text => log.with_filter(level).boxed(),
+        LogFormat::Json => log.fmt_fields(JsonFields::new()).event_format(Json).with_filter(level).boxed(),
+    }
+}
+
+/// Begins with these, if there are any.
+pub fn begin(layers: impl IntoIterator<Item = Log>) {
+    let layers: Vec<Log> = layers.into_iter().collect();
+    if !layers.is_empty() {
+        tracing_subscriber::registry().with(layers).init();
     }
 }
 

@@ -12,6 +12,8 @@ mod document;
 mod failpoints;
 mod fingerprint;
 mod logs;
+#[cfg(any(test, feature = "otlp"))]
+mod otlp;
 mod output;
 mod process;
 mod reach;
@@ -60,19 +62,47 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     // Those who serve tell what they do, unless told otherwise.
     let serves = matches!(cli.command, Command::Orchestrator(_) | Command::Worker(_));
-    if let Some(level) = cli.log.or(serves.then_some(LevelFilter::INFO)) {
-        logs::begin(level, cli.log_format);
-    }
-    // A panic was reported where it happened; it must not end in a code of its own.
-    let Ok(ended) = catch_unwind(|| run(&cli.command)) else { return Exit::Fatal.into() };
-    match ended {
-        Ok(exit) => exit.into(),
-        // Whoever reads our output has seen enough, as in `domesday findings | head`; what they have not
-        // seen may hold findings, so this is not a clean end.
-        Err(error) if is_broken_pipe(&error) => Exit::Incomplete.into(),
+    let level = cli.log.or(serves.then_some(LevelFilter::INFO));
+    let log = level.map(|level| logs::layer(level, cli.log_format));
+    #[cfg(not(feature = "otlp"))]
+    logs::begin(log);
+    #[cfg(feature = "otlp")]
+    let traces = match begin_traces(cli.otlp_endpoint.as_deref(), log) {
+        Ok(traces) => traces,
         Err(error) => {
             say(format_args!("{error:#}"));
-            Exit::Fatal.into()
+            return Exit::Fatal.into();
+        }
+    };
+    let exit = ended(&cli.command);
+    #[cfg(feature = "otlp")]
+    if let Some(traces) = traces {
+        traces.finish();
+    }
+    exit.into()
+}
+
+/// Begins the log and, where a collector is named, the traces.
+#[cfg(feature = "otlp")]
+fn begin_traces(endpoint: Option<&str>, log: Option<logs::Log>) -> anyhow::Result<Option<otlp::Traces>> {
+    let traces = endpoint.map(otlp::Traces::begin).transpose()?;
+    let (traces, spans) = traces.unzip();
+    logs::begin(log.into_iter().chain(spans.map(otlp::Spans::layer)));
+    Ok(traces)
+}
+
+/// Runs the command; how the process ends.
+fn ended(command: &Command) -> Exit {
+    // A panic was reported where it happened; it must not end in a code of its own.
+    let Ok(ended) = catch_unwind(|| run(command)) else { return Exit::Fatal };
+    match ended {
+        Ok(exit) => exit,
+        // Whoever reads our output has seen enough, as in `domesday findings | head`; what they have not
+        // seen may hold findings, so this is not a clean end.
+        Err(error) if is_broken_pipe(&error) => Exit::Incomplete,
+        Err(error) => {
+            say(format_args!("{error:#}"));
+            Exit::Fatal
         }
     }
 }

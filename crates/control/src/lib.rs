@@ -27,7 +27,7 @@ mod worker;
 pub use coordinator::{Coordinator, Enumeration, EnumerationError, View};
 pub use lease::Book;
 pub use local::{Local, LocalConfig, run_local};
-pub use metrics::Metrics;
+pub use metrics::{CommitCall, Metrics, Number, Stage};
 pub use orchestrator::{Orchestrator, OrchestratorConfig};
 pub use progress::{Progress, ProgressSnapshot};
 pub use relay::relay_events;

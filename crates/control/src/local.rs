@@ -62,7 +62,7 @@ pub async fn run_local(local: Local, master: MasterJobId, mut stop: Stop) -> Res
             fires_schedules: false,
             is_patient: false,
         },
-        Arc::default(),
+        Arc::clone(&local.parts.metrics),
     );
     let mut settled = orchestrator.settled();
     let worker = Worker::new(

@@ -1,32 +1,74 @@
 //! What a service counts, and how it tells it: the text format of Prometheus. Nothing here decides anything,
 //! so relaxed order is enough. This module must not know how the text is served.
 
-use std::fmt::Write as _;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{OnceLock, Weak};
-use std::time::Duration;
+mod exposition;
+mod number;
+#[cfg(test)]
+mod tests;
 
-use domesday_model::{ByTaskType, TaskType};
-use domesday_scheduler::ScanCore;
-use domesday_store::{FanOutReport, ReapReport};
+use std::sync::{OnceLock, Weak};
+use std::time::{Duration, Instant};
+
+use domesday_model::ByTaskType;
+use domesday_model::times::Times;
+use domesday_scheduler::{KindSlot, ScanCore};
+use domesday_store::{FanOutReport, GroupState, Process, ReapReport};
+use parking_lot::Mutex;
 
 use crate::lease::boot_time;
+pub use number::{ByKind, Histogram, Kinds, Number};
 
-/// A number that goes up, or, as a gauge, also down.
-#[derive(Debug, Default)]
-pub struct Number(AtomicU64);
+/// The stages of the scan core, which keeps their times itself: steps of opening, reading and unpacking, and of matching.
+const STAGE_READ: &str = "read";
+const STAGE_SCAN: &str = "scan";
 
-impl Number {
-    pub(crate) fn add(&self, by: u64) {
-        self.0.fetch_add(by, Ordering::Relaxed);
+/// What a packet spends time in outside of the scan core, which keeps the times of reading and scanning itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stage {
+    /// Asking the source for the next batch of a listing.
+    List,
+    /// Waiting until results are in the book.
+    Commit,
+    /// Asking the source where objects came from.
+    Trace,
+}
+
+impl Stage {
+    pub const ALL: &[Stage] = &[Stage::List, Stage::Commit, Stage::Trace];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Stage::List => "list",
+            Stage::Commit => "commit",
+            Stage::Trace => "trace",
+        }
     }
+}
 
-    pub(crate) fn set(&self, to: u64) {
-        self.0.store(to, Ordering::Relaxed);
-    }
+/// The calls of the book whose latency is told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CommitCall {
+    /// What enumeration listed.
+    Units,
+    /// Results of objects, before their task is completed.
+    Results,
+    /// Completion of tasks.
+    Tasks,
+    /// Committed units become tasks.
+    FanOut,
+}
 
-    pub fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+impl CommitCall {
+    pub const ALL: &[CommitCall] =
+        &[CommitCall::Units, CommitCall::Results, CommitCall::Tasks, CommitCall::FanOut];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            CommitCall::Units => "units",
+            CommitCall::Results => "results",
+            CommitCall::Tasks => "tasks",
+            CommitCall::FanOut => "fan_out",
+        }
     }
 }
 
@@ -47,6 +89,8 @@ pub struct Metrics {
     pub store_errors: Number,
     pub packets_in_flight: Number,
     pub packets_allowed: Number,
+    /// Packets that wait for their results to be in the book.
+    pub completions_waiting: Number,
     pub core_starved: Number,
     pub jobs_owned: Number,
     pub jobs_claimed: Number,
@@ -71,6 +115,19 @@ pub struct Metrics {
     /// How often all packets were told to end: tests wait for it.
     #[cfg(test)]
     pub halts: Number,
+    /// The kinds of data sources that this process has met.
+    pub kinds: Kinds,
+    /// Tasks that were given back because a source asked to be left alone, and how long for.
+    source_waits: ByKind<Number>,
+    source_wait_ms: ByKind<Number>,
+    stages: [ByKind<Histogram>; Stage::ALL.len()],
+    pub claims: ByTaskType<Histogram>,
+    pub job_claims: Histogram,
+    commits: [Histogram; CommitCall::ALL.len()],
+    /// Who this process is.
+    process: OnceLock<Process>,
+    /// The node group of an orchestrator, when it last looked.
+    group: Mutex<Option<GroupState>>,
     core: OnceLock<Weak<ScanCore>>,
 }
 
@@ -80,7 +137,9 @@ impl Metrics {
         let _ = self.core.set(core);
     }
 
-    pub(crate) fn set_lease(&self, lease: Duration) {
+    /// What this process is, and how long its lease is.
+    pub(crate) fn begin(&self, process: &Process, lease: Duration) {
+        let _ = self.process.set(process.clone());
         self.lease_ms.set(millis(lease));
     }
 
@@ -122,151 +181,68 @@ impl Metrics {
         self.lease_age().is_some_and(|age| millis(age) < self.lease_ms.get())
     }
 
-    /// All of it, in the text format of Prometheus.
-    pub fn exposition(&self) -> String {
-        let mut text = Exposition::default();
-        let by_type = [
-            ("tasks_claimed_total", "tasks claimed", &self.tasks_claimed),
-            ("tasks_completed_total", "tasks completed", &self.tasks_completed),
-            ("tasks_failed_total", "tasks failed for good", &self.tasks_failed),
-            ("tasks_retried_total", "tasks given back to be tried again", &self.tasks_retried),
-            ("tasks_returned_total", "tasks given back unfinished", &self.tasks_returned),
-            ("fan_out_tasks_total", "tasks created by the pipeliner", &self.fanned_out),
-        ];
-        for (name, help, counter) in by_type {
-            let label = |task_type: TaskType| format!("type=\"{}\"", task_type.facts().label);
-            let samples: Vec<_> = counter.iter().map(|(of, number)| (label(of), number.get())).collect();
-            text.family(name, "counter", help, &samples);
-        }
-        for (name, help, counter) in [
-            ("writes_refused_total", "late writes the book refused", &self.writes_refused),
-            ("retries_total", "calls of the book that were repeated", &self.retries),
-            ("store_errors_total", "calls of the book that failed", &self.store_errors),
-            ("sessions_total", "leases begun by this process", &self.sessions),
-            ("objects_total", "objects of completed tasks", &self.objects),
-            ("bytes_total", "bytes of completed tasks", &self.bytes),
-            ("findings_total", "findings of completed tasks", &self.findings),
-            ("lease_renewals_total", "renewals of the lease", &self.lease_renewals),
-            ("core_starved_total", "times the scan core ran short of packets", &self.core_starved),
-            ("jobs_claimed_total", "jobs claimed or taken over", &self.jobs_claimed),
-            ("enqueue_failures_total", "failed calls that create tasks", &self.enqueue_failures),
-            ("targets_processed_total", "enumerations that ended", &self.targets_processed),
-            (
-                "enumerations_failed_total",
-                "enumerations of which nothing could be listed",
-                &self.enumerations_failed,
-            ),
-        ] {
-            text.family(name, "counter", help, &[("", counter.get())]);
-        }
-        let reaped = [
-            ("outcome=\"returned\"", self.reaped_returned.get()),
-            ("outcome=\"split\"", self.reaped_split.get()),
-            ("outcome=\"poisoned\"", self.reaped_poisoned.get()),
-        ];
-        text.family("tasks_reaped_total", "counter", "tasks taken from ended workers", &reaped);
-        let firings = [
-            ("outcome=\"started\"", self.firings_started.get()),
-            ("outcome=\"skipped\"", self.firings_skipped.get()),
-        ];
-        text.family("firings_total", "counter", "firings of schedules", &firings);
-        for (name, help, gauge) in [
-            ("packets_in_flight", "packets this worker holds", self.packets_in_flight.get()),
-            ("packets_allowed", "packets this worker may hold at the moment", self.packets_allowed.get()),
-            ("jobs_owned", "jobs this orchestrator owns", self.jobs_owned.get()),
-            ("enumerations_running", "enumerations under way of owned jobs", self.enumerations_running.get()),
-            ("lease_held", "whether the lease is held", u64::from(self.is_ready())),
-        ] {
-            text.family(name, "gauge", help, &[("", gauge)]);
-        }
-        let processing = Duration::from_millis(self.targets_processed_ms.get());
-        text.seconds("target_processing_seconds_total", "counter", "time that enumerations took", processing);
-        let age = self.lease_age().unwrap_or_default();
-        text.seconds("lease_age_seconds", "gauge", "time since the lease was renewed", age);
-        if let Some(core) = self.core.get().and_then(Weak::upgrade) {
-            let busy = core.metrics();
-            text.seconds("core_read_seconds_total", "counter", "time spent reading", busy.read_time());
-            text.seconds("core_match_seconds_total", "counter", "time spent matching", busy.match_time());
-            let (used, room) = (core.frontier().in_flight(), core.frontier().capacity());
-            text.family("core_objects_in_flight", "gauge", "objects being scanned", &[("", used as u64)]);
-            text.family("core_objects_capacity", "gauge", "objects scanned at once", &[("", room as u64)]);
-        }
-        text.0
-    }
-}
-
-/// Families of samples as text.
-#[derive(Default)]
-struct Exposition(String);
-
-impl Exposition {
-    fn family(&mut self, name: &str, kind: &str, help: &str, samples: &[(impl AsRef<str>, u64)]) {
-        self.head(name, kind, help);
-        for (labels, value) in samples {
-            let labels = labels.as_ref();
-            let labels = if labels.is_empty() { String::new() } else { format!("{{{labels}}}") };
-            // Writing to a string cannot fail.
-            let _ = writeln!(self.0, "domesday_{name}{labels} {value}");
-        }
+    /// How long packets of a kind of data source spend in a stage.
+    pub fn stage(&self, stage: Stage, kind: KindSlot) -> &Histogram {
+        &self.stages[stage as usize][kind]
     }
 
-    fn seconds(&mut self, name: &str, kind: &str, help: &str, value: Duration) {
-        self.head(name, kind, help);
-        let _ = writeln!(self.0, "domesday_{name} {:.3}", value.as_secs_f64());
+    /// How long calls of the book take.
+    pub fn commits(&self, call: CommitCall) -> &Histogram {
+        &self.commits[call as usize]
     }
 
-    fn head(&mut self, name: &str, kind: &str, help: &str) {
-        let _ = writeln!(self.0, "# HELP domesday_{name} {help}\n# TYPE domesday_{name} {kind}");
+    /// Observes a write of one packet: how long the book takes, and the packet waits. Whatever comes of it, repeats
+    /// included.
+    pub(crate) async fn commit<T>(
+        &self,
+        call: CommitCall,
+        kind: KindSlot,
+        write: impl Future<Output = T>,
+    ) -> T {
+        let begun = Instant::now();
+        let written = write.await;
+        let took = begun.elapsed();
+        self.commits(call).observe(took);
+        self.stage(Stage::Commit, kind).observe(took);
+        written
+    }
+
+    /// A source asked to be left alone for so long.
+    pub(crate) fn source_waits(&self, kind: KindSlot, after: Duration) {
+        self.source_waits[kind].add(1);
+        self.source_wait_ms[kind].add(millis(after));
+    }
+
+    /// All waits that sources asked for, and how long they are together.
+    pub fn source_waited(&self) -> (u64, Duration) {
+        let waits = self.kinds.iter().map(|(kind, _)| {
+            (self.source_waits[kind].get(), Duration::from_millis(self.source_wait_ms[kind].get()))
+        });
+        waits.fold((0, Duration::ZERO), |sum, wait| (sum.0 + wait.0, sum.1 + wait.1))
+    }
+
+    /// The times of all stages by kind of data source, those of the scan core among them: stage, kind, times. Of stages
+    /// that were entered.
+    pub fn stage_times(&self) -> Vec<(&'static str, String, Times)> {
+        let busy = self.core.get().and_then(Weak::upgrade).map(|core| core.busy());
+        let mut stages = Vec::new();
+        for (slot, kind) in self.kinds.iter() {
+            let of_packets = Stage::ALL.iter().map(|stage| (stage.name(), self.stage(*stage, slot).get()));
+            let of_core = busy.iter().flat_map(|busy| {
+                [(STAGE_READ, busy.read[slot.index()]), (STAGE_SCAN, busy.matched[slot.index()])]
+            });
+            let entered = of_packets.chain(of_core).filter(|(_, times)| times.count() > 0);
+            stages.extend(entered.map(|(stage, times)| (stage, kind.clone(), times)));
+        }
+        stages
+    }
+
+    /// What an orchestrator sees of its node group.
+    pub(crate) fn saw_group(&self, group: GroupState) {
+        *self.group.lock() = Some(group);
     }
 }
 
 fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::HashSet;
-
-    use super::*;
-
-    #[test]
-    fn every_family_is_declared_once_and_every_sample_belongs_to_one() {
-        let metrics = Metrics::default();
-        metrics.tasks_claimed[TaskType::Classification].add(3);
-        metrics.reaped(&ReapReport { returned: 1, split: 2, poisoned: 4 });
-        let text = metrics.exposition();
-        assert!(text.ends_with('\n'));
-        let mut declared = HashSet::new();
-        for line in text.lines() {
-            if let Some(rest) = line.strip_prefix("# TYPE ") {
-                let (name, kind) = rest.split_once(' ').unwrap();
-                assert!(name.starts_with("domesday_") && ["counter", "gauge"].contains(&kind), "{line}");
-                assert_eq!(name.ends_with("_total"), kind == "counter", "{line}");
-                assert!(declared.insert(name.to_owned()), "{line}");
-            } else if !line.starts_with('#') {
-                let (sample, value) = line.rsplit_once(' ').unwrap();
-                let name = sample.split('{').next().unwrap();
-                assert!(declared.contains(name), "{line}");
-                assert!(value.parse::<f64>().is_ok(), "{line}");
-            }
-        }
-        assert!(text.contains("domesday_tasks_claimed_total{type=\"classify\"} 3\n"));
-        assert!(text.contains("domesday_tasks_reaped_total{outcome=\"poisoned\"} 4\n"));
-    }
-
-    #[test]
-    fn a_process_is_ready_while_it_holds_its_lease() {
-        let metrics = Metrics::default();
-        assert!(!metrics.is_ready());
-        metrics.set_lease(Duration::from_secs(30));
-        metrics.lease_renewed();
-        assert!(metrics.is_ready());
-        metrics.set_lease(Duration::ZERO);
-        assert!(!metrics.is_ready(), "renewed too long ago");
-        metrics.set_lease(Duration::from_secs(30));
-        metrics.lease_lost();
-        assert!(!metrics.is_ready());
-        assert!(metrics.exposition().contains("domesday_lease_held 0\n"));
-    }
 }

@@ -18,15 +18,15 @@ use domesday_model::{
     EnumerationSessionId, JobId, JobStatus, MasterJobId, ProcessId, SessionStatus, TaskType,
 };
 use domesday_store::{
-    FanOutPolicy, FanOutReport, Load, OrchestratorStore, OwnedJob, Process, Profile, ReapReport, Role,
-    SessionFilter, StoreError,
+    FanOutPolicy, FanOutReport, GroupState, Load, OrchestratorStore, OwnedJob, Process, Profile, ReapReport,
+    Role, SessionFilter, StoreError,
 };
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::firing::fire_due;
 use crate::lease::{Book, Duty, Lease, Terms, renewal_interval};
-use crate::metrics::Metrics;
+use crate::metrics::{CommitCall, Metrics};
 use crate::outage::Outage;
 use crate::relay::log_events;
 use crate::stop::Stop;
@@ -136,10 +136,10 @@ impl Orchestrator {
     /// From one lease's beginning to its end; everything owned under it is forgotten then.
     async fn tenure(&self, stop: &mut Stop) -> Result<(), ControlError> {
         let config = &self.config;
-        self.metrics.set_lease(config.lease);
         self.metrics.jobs_owned.set(0);
         let mut process = Process::new(ProcessId([0; 16]), Role::Orchestrator, config.node_group.clone());
         process.profile = config.profile.clone();
+        self.metrics.begin(&process, config.lease);
         let new_id = Arc::clone(&self.new_id);
         let terms = Terms { process, lease: config.lease, is_patient: config.is_patient, new_id };
         let duty = OrchestratorDuty { lease: config.lease, metrics: Arc::clone(&self.metrics) };
@@ -277,6 +277,7 @@ impl<'a> Tenure<'a> {
             }
         }
         self.count_sessions().await?;
+        self.look_at_group().await;
         self.looked_at = Instant::now();
         self.look_at = self.looked_at + renewal_interval(self.config.lease);
         Ok(())
@@ -310,6 +311,26 @@ impl<'a> Tenure<'a> {
         self.ended = ended;
         self.services.metrics.enumerations_running.set(running);
         Ok(())
+    }
+
+    /// What waits in the node group, for whoever watches it. Trouble with that is no reason to leave jobs alone. A process
+    /// whose user waits is watched by nobody.
+    async fn look_at_group(&self) {
+        if !self.config.is_patient {
+            return;
+        }
+        let node_group = &self.config.node_group;
+        match self.store.fleet().await {
+            Ok(fleet) => {
+                let found = fleet.groups.into_iter().find(|group| group.node_group == *node_group);
+                let nothing = || GroupState { node_group: node_group.clone(), ..GroupState::default() };
+                self.services.metrics.saw_group(found.unwrap_or_else(nothing));
+            }
+            Err(error) => {
+                self.services.metrics.store_errors.add(1);
+                tracing::warn!(orchestrator_id = %self.id, %error, "the node group was not looked at");
+            }
+        }
     }
 
     async fn reap(&mut self) -> Result<(), StoreError> {
@@ -356,7 +377,8 @@ impl<'a> Tenure<'a> {
             if self.owned.len() >= OWNED_MAX {
                 break;
             }
-            let claimed = self.store.claim_job(self.id, &self.config.node_group, self.config.lease).await?;
+            let claim = self.store.claim_job(self.id, &self.config.node_group, self.config.lease);
+            let claimed = self.services.metrics.job_claims.timed(claim).await?;
             let Some(job) = claimed else { return Ok(()) };
             tracing::info!(orchestrator_id = %self.id, job_id = %job.lease.job, status = %job.status, "job claimed");
             self.services.metrics.jobs_claimed.add(1);
@@ -413,7 +435,9 @@ impl<'a> Tenure<'a> {
         }
         let settled = match job.status {
             JobStatus::Running => {
-                let report = self.store.fan_out(&job.lease, self.config.fan_out).await;
+                let metrics = &self.services.metrics;
+                let fan_out = self.store.fan_out(&job.lease, self.config.fan_out);
+                let report = metrics.commits(CommitCall::FanOut).timed(fan_out).await;
                 let report = report.inspect_err(|_| self.services.metrics.enqueue_failures.add(1))?;
                 // What was just fanned out is open: asking whether the job is done can wait.
                 if report != FanOutReport::default() {

@@ -13,7 +13,6 @@ pub struct Progress {
     pub(crate) objects_unchanged: AtomicU64,
     pub(crate) objects_done: AtomicU64,
     pub(crate) findings: AtomicU64,
-    pub(crate) listing_nanos: AtomicU64,
     pub(crate) enumerating: AtomicU64,
     pub(crate) listing_done: AtomicBool,
     /// A source asked to be left alone until then.
@@ -29,8 +28,6 @@ pub struct ProgressSnapshot {
     pub objects_unchanged: u64,
     pub objects_done: u64,
     pub findings: u64,
-    /// Time spent listing, over all threads.
-    pub listing: Duration,
     /// No enumeration is under way, as far as this process can see.
     pub listing_done: bool,
     /// How long a source still wants to be left alone.
@@ -46,7 +43,6 @@ impl Progress {
             objects_unchanged: get(&self.objects_unchanged),
             objects_done: get(&self.objects_done),
             findings: get(&self.findings),
-            listing: Duration::from_nanos(get(&self.listing_nanos)),
             listing_done: self.listing_done.load(Ordering::Relaxed),
             waiting: self.waiting(),
         }

@@ -25,6 +25,7 @@ pub mod table;
 pub mod target;
 pub mod task;
 pub mod template;
+pub mod times;
 
 pub use backoff::Backoff;
 pub use finding::{Category, FindingDraft, Level, Location, NestedStep, Position, Score, Span};

@@ -50,6 +50,12 @@ impl BufferPool {
         self.state.lock().made
     }
 
+    /// Buffers in use, and how many there may be.
+    pub fn in_use(&self) -> (usize, usize) {
+        let state = self.state.lock();
+        (state.made - state.free.len(), self.count)
+    }
+
     /// Buffers at rest in the pool.
     pub fn free(&self) -> usize {
         self.state.lock().free.len()
@@ -103,7 +109,9 @@ mod tests {
         drop(a);
         let c = pool.try_take().unwrap();
         assert!(pool.try_take().is_none());
+        assert_eq!(pool.in_use(), (2, 2));
         drop((b, c));
+        assert_eq!(pool.in_use(), (0, 2));
         assert_eq!((pool.made(), pool.free()), (2, 2));
     }
 }

@@ -161,7 +161,7 @@ impl WorkerCtx {
             Some(_) => return Unpacked::Object,
         };
         let input = Input::Seekable(Arc::new(cell.to_vec()));
-        let unwrapped = self.timed(|| unwrap(input, Some(format), &stream.budget, stream.depth));
+        let unwrapped = self.timed(obj, || unwrap(input, Some(format), &stream.budget, stream.depth));
         match unwrapped {
             Err(error) => {
                 flaw(error.into());
@@ -170,7 +170,7 @@ impl WorkerCtx {
             Ok((chain, Unwrapped::Plain(reader))) => {
                 let mut text = Vec::new();
                 let limit = RowBatch::VALUE_MAX as u64 + 1;
-                if let Err(error) = self.timed(|| reader.take(limit).read_to_end(&mut text)) {
+                if let Err(error) = self.timed(obj, || reader.take(limit).read_to_end(&mut text)) {
                     flaw(error.into());
                 }
                 // A text that is longer than a value may be is read in chunks, like any object.

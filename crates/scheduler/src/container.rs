@@ -9,7 +9,6 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Instant;
 
 use domesday_content::{Archive, Budget, ContentError, Entry, Format, Input, Unwrapped, unwrap};
 use domesday_model::NestedStep;
@@ -48,9 +47,7 @@ impl WorkerCtx {
         pace: Pace,
     ) {
         let (budget, depth) = obj.budget(size);
-        let started = Instant::now();
-        let unwrapped = unwrap(input, Some(format), &budget, depth);
-        self.metrics().read_ns.add_time(started.elapsed());
+        let unwrapped = self.timed(obj, || unwrap(input, Some(format), &budget, depth));
         match unwrapped {
             Err(error) => obj.flaw(0, error.into()),
             Ok((chain, Unwrapped::Plain(reader))) => self.fetch_unpacked(obj, reader, None, chain, pace),
@@ -88,9 +85,7 @@ impl WorkerCtx {
             if walk.container.packet().is_cancelled() {
                 return false;
             }
-            let started = Instant::now();
-            let next = walk.archive.next_entry();
-            self.metrics().read_ns.add_time(started.elapsed());
+            let next = self.timed(&walk.container, || walk.archive.next_entry());
             walk.met += 1;
             match next {
                 None => {

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 
-use crossbeam_deque::Worker;
+use crossbeam_deque::{Stealer, Worker};
 use domesday_engine::{LOOKAHEAD, LOOKBEHIND};
 use domesday_model::FingerprintKey;
 
 use crate::buffer::{BUFFER_LEN_MAX, BufferPool};
 use crate::executor::{RunQueue, Shared, WorkerCtx};
 use crate::frontier::ObjectFrontier;
-use crate::metrics::{Metrics, WorkerMetrics};
+use crate::metrics::{BusyTimes, Metrics, Queues, WorkerMetrics};
 use crate::packet::{LivePackets, Packet, PacketCtx, PacketHandle};
 use crate::source::EnumCursor;
 use crate::task::Task;
@@ -126,6 +126,24 @@ impl ScanCore {
         let mut metrics = Metrics::sum(&self.shared.metrics);
         metrics.objects_completed = self.live.objects_completed.load(Ordering::Relaxed);
         metrics
+    }
+
+    /// What the threads were busy with so far. A step that is under way counts when it has ended.
+    pub fn busy(&self) -> BusyTimes {
+        BusyTimes::sum(&self.shared.metrics)
+    }
+
+    /// How much waits at the moment.
+    pub fn queues(&self) -> Queues {
+        let shared = &self.shared;
+        let of_threads: usize = shared.stealers.iter().map(Stealer::len).sum();
+        let (buffers, buffers_max) = shared.buffers.in_use();
+        Queues {
+            tasks: shared.queue.len() + of_threads,
+            parked: shared.frontier.parked(),
+            buffers,
+            buffers_max,
+        }
     }
 
     /// Finishes every packet, then ends the threads. To finish early, cancel the packets first.

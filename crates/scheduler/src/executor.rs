@@ -38,6 +38,11 @@ pub(crate) struct RunQueue {
 }
 
 impl RunQueue {
+    /// Tasks that wait here.
+    pub(crate) fn len(&self) -> usize {
+        self.injector.len()
+    }
+
     pub(crate) fn inject(&self, task: Task) {
         self.injector.push(task);
         self.idle.notify();

@@ -24,7 +24,7 @@ use domesday_engine::{LOOKAHEAD, LOOKBEHIND};
 use domesday_model::Location;
 
 use crate::executor::WorkerCtx;
-use crate::object::ObjectRef;
+use crate::object::{ObjectCtx, ObjectRef};
 use crate::opened::{DeltaReuse, OpenBytes, Opened};
 use crate::pieces::Pieces;
 use crate::position::{Place, Units};
@@ -169,7 +169,7 @@ impl WorkerCtx {
     /// Opens an object of the source, and reads its beginning.
     fn open(&mut self, obj: &ObjectRef) {
         let descriptor = obj.descriptor().expect("only objects of the source are opened by it");
-        match self.timed(|| obj.packet().source.open(descriptor)) {
+        match self.timed(obj, || obj.packet().source.open(descriptor)) {
             Ok(Opened::Bytes(opened)) => self.fetch_object(obj, opened, Pace::Spawn),
             Ok(Opened::Rows { table, rows }) => {
                 let table = Arc::new(Location { key: table, nested: Vec::new() });
@@ -196,7 +196,7 @@ impl WorkerCtx {
         }
         let mut reader = SizedReader::new(reader, size).proven_by(random.clone());
         let mut buffer = self.take_buffer();
-        let filled = self.timed(|| reader.fill(&mut buffer));
+        let filled = self.timed(obj, || reader.fill(&mut buffer));
         let size = reader.size();
         let bytes = &buffer[..filled.len];
         match format(bytes, &filled.end, random.as_deref()) {
@@ -239,7 +239,7 @@ impl WorkerCtx {
     ) {
         let mut reader = SizedReader::new(reader, size);
         let mut buffer = self.take_buffer();
-        let filled = self.timed(|| reader.fill(&mut buffer));
+        let filled = self.timed(obj, || reader.fill(&mut buffer));
         self.fetch_text(obj, (reader, None), buffer, filled, chain, pace);
     }
 
@@ -291,7 +291,7 @@ impl WorkerCtx {
                 return;
             }
             let mut buffer = self.take_buffer();
-            let filled = self.timed(|| stream.fill(&mut buffer));
+            let filled = self.timed(obj, || stream.fill(&mut buffer));
             match self.send_chunk(obj, stream, buffer, filled, pace) {
                 Some(next) => stream = next,
                 None => return,
@@ -373,10 +373,11 @@ impl WorkerCtx {
         metrics.bytes_fetched.add(len as u64);
     }
 
-    pub(crate) fn timed<T>(&self, read: impl FnOnce() -> T) -> T {
+    /// A step of opening, reading or unpacking an object.
+    pub(crate) fn timed<T>(&self, obj: &ObjectCtx, read: impl FnOnce() -> T) -> T {
         let started = Instant::now();
         let out = read();
-        self.metrics().read_ns.add_time(started.elapsed());
+        self.metrics().read.add(obj.packet().kind, started.elapsed());
         out
     }
 }

@@ -46,6 +46,11 @@ impl ObjectFrontier {
         }
     }
 
+    /// Enumerations that are parked until a permit returns.
+    pub fn parked(&self) -> usize {
+        self.gate.waiting()
+    }
+
     pub fn in_flight(&self) -> usize {
         self.gate.budget().in_use()
     }

@@ -84,6 +84,11 @@ impl<T> Gate<T> {
         &self.budget
     }
 
+    /// How many items and threads wait for a permit.
+    pub fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
+    }
+
     /// Takes a permit if one is free; never blocks.
     pub fn try_acquire(&self) -> bool {
         self.budget.try_acquire()

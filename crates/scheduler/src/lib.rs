@@ -54,7 +54,7 @@ pub use buffer::{BUFFER_LEN_MAX, BufferPool, TsBufferHandle};
 pub use core::{CHUNK_SIZE, CHUNK_SIZE_MAX, CHUNK_SIZE_MIN, CoreConfig, ScanCore};
 pub use domesday_engine::{CopiedRange, PathKind, ReusableHits};
 pub use frontier::{ObjectFrontier, Permit};
-pub use metrics::Metrics;
+pub use metrics::{BusyTimes, KIND_SLOTS, KindSlot, Metrics, Queues};
 pub use opened::{DeltaBase, DeltaReuse, HitsSlot, OpenBytes, Opened};
 pub use packet::{Packet, PacketHandle, PacketOptions, PacketTotals, RawValue, ResultSink};
 pub use source::{CursorState, EnumCursor, ObjectDescriptor, ObjectSource};

@@ -18,7 +18,7 @@ use crate::buffer::BufferPool;
 use crate::executor::{RunQueue, Shared, WorkerCtx};
 use crate::fetch::Fetch;
 use crate::frontier::ObjectFrontier;
-use crate::metrics::WorkerMetrics;
+use crate::metrics::{KindSlot, WorkerMetrics};
 use crate::object::{ObjectCtx, ObjectRef};
 use crate::opened::{OpenBytes, Opened};
 use crate::packet::{LivePackets, Packet, PacketCtx, PacketOptions, PacketTotals, ResultSink};
@@ -105,6 +105,7 @@ impl Rig {
             sink: Arc::new(Nothing),
             scanner: Arc::new(Scanner::new(Arc::new(RuleSet::load(&[])?))),
             options: PacketOptions { min_score: Score::MEDIUM, occurrence_cap: 1, limits, reveal: false },
+            kind: KindSlot::default(),
         };
         let (packet, _) =
             PacketCtx::new(packet, FingerprintKey::new([0; 32]), Arc::new(LivePackets::default()));

@@ -13,6 +13,7 @@ use domesday_engine::Scanner;
 use domesday_model::{FindingDraft, FingerprintKey, ObjectReport, Reason, Score, TableObservation};
 use parking_lot::{Condvar, Mutex};
 
+use crate::metrics::KindSlot;
 use crate::source::ObjectSource;
 
 /// Where a packet's results go. Called on executor threads: quick, and never blocking for long.
@@ -49,6 +50,8 @@ pub struct Packet {
     pub sink: Arc<dyn ResultSink>,
     pub scanner: Arc<Scanner>,
     pub options: PacketOptions,
+    /// Where the time that it takes is counted.
+    pub kind: KindSlot,
 }
 
 #[derive(Clone, Debug)]
@@ -127,6 +130,7 @@ pub struct PacketCtx {
     pub(crate) sink: Arc<dyn ResultSink>,
     pub(crate) scanner: Arc<Scanner>,
     pub(crate) options: PacketOptions,
+    pub(crate) kind: KindSlot,
     pub(crate) key: FingerprintKey,
     pub(crate) totals: Totals,
     failure: Mutex<Option<ObjectError>>,
@@ -154,7 +158,7 @@ impl PacketCtx {
     ) -> (Arc<Self>, PacketHandle) {
         let cancelled = Arc::new(AtomicBool::new(false));
         *live.count.lock() += 1;
-        let Packet { source, sink, scanner, mut options } = packet;
+        let Packet { source, sink, scanner, mut options, kind } = packet;
         options.occurrence_cap = options.occurrence_cap.max(1);
         let handle = PacketHandle { cancelled: Arc::clone(&cancelled) };
         let ctx = PacketCtx {
@@ -162,6 +166,7 @@ impl PacketCtx {
             sink,
             scanner,
             options,
+            kind,
             key,
             totals: Totals::default(),
             failure: Mutex::default(),

@@ -187,12 +187,12 @@ impl WorkerCtx {
     pub(crate) fn fetch_piece(&mut self, obj: &ObjectRef, pieces: &Arc<Pieces>, piece: u64) {
         let mut buffer = self.take_buffer();
         let from = pieces.start_of(piece) - LOOKBEHIND as u64;
-        let filled = self.timed(|| pieces.reader(from).fill(&mut buffer));
+        let filled = self.timed(obj, || pieces.reader(from).fill(&mut buffer));
         let scanned = self.scan_piece(obj, pieces.start_of(piece), &buffer, filled);
         self.give_buffer(buffer);
         match pieces.end(piece, scanned, |len, found| obj.add_part(len, found)) {
             Next::Begin(which) => self.spawn_pieces(obj, pieces, which),
-            Next::Rest(place) => match self.timed(|| pieces.rest(place)) {
+            Next::Rest(place) => match self.timed(obj, || pieces.rest(place)) {
                 Ok(stream) => {
                     let fetch = Fetch::Continue(Box::new(stream));
                     self.spawn(Task::FetchSync { obj: Arc::clone(obj), fetch });

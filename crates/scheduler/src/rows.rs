@@ -138,7 +138,7 @@ impl WorkerCtx {
         }
         let mut batch = std::mem::take(&mut stream.batch);
         batch.clear();
-        let read = self.timed(|| stream.reader.fill(&mut batch));
+        let read = self.timed(obj, || stream.reader.fill(&mut batch));
         let metrics = self.metrics();
         metrics.fetch_sync_count.add(1);
         metrics.bytes_fetched.add(batch.columns.iter().map(|column| column.bytes().len() as u64).sum());
@@ -179,7 +179,7 @@ impl WorkerCtx {
         stream.scan.scan(&packet.scanner, batch, &mut self.scratch, &mut stream.matches);
         let bytes = text_len(batch);
         let metrics = self.metrics();
-        metrics.match_ns.add_time(started.elapsed());
+        metrics.matched.add(packet.kind, started.elapsed());
         metrics.scan_count.add(1);
         metrics.bytes_scanned.add(bytes);
         obj.add_scanned(bytes);

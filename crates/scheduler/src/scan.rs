@@ -95,7 +95,7 @@ impl WorkerCtx {
             }
         }
         let metrics = self.metrics();
-        metrics.match_ns.add_time(started.elapsed());
+        metrics.matched.add(packet.kind, started.elapsed());
         metrics.scan_count.add(1);
         metrics.bytes_scanned.add(accept.len() as u64);
         let min_score = packet.options.min_score;

@@ -44,7 +44,7 @@ impl WorkerCtx {
         (budget, depth): (Arc<Budget>, u32),
         pace: Pace,
     ) {
-        match self.timed(|| file.tables()) {
+        match self.timed(obj, || file.tables()) {
             Ok(tables) => {
                 let walk = TablesWalk::new(tables, budget, depth + chain.len() as u32 + 1);
                 let walk = TablesWalk { _file: Some(file), ..walk };
@@ -78,7 +78,7 @@ impl WorkerCtx {
             }
             return true;
         }
-        let next = self.timed(|| walk.tables.next());
+        let next = self.timed(obj, || walk.tables.next());
         obj.touch();
         let Some(NestedTable { step, table: opened }) = next else { return false };
         walk.met += 1;

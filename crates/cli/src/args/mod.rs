@@ -65,6 +65,16 @@ pub struct Cli {
     /// How the log is written
     #[arg(long, global = true, value_name = "FORMAT", default_value = "text", display_order = GLOBAL_ORDER)]
     pub log_format: LogFormat,
+    /// Send traces to this OTLP collector, such as http://127.0.0.1:4318
+    #[cfg(feature = "otlp")]
+    #[arg(
+        long,
+        global = true,
+        value_name = "URL",
+        env = "OTEL_EXPORTER_OTLP_ENDPOINT",
+        display_order = GLOBAL_ORDER
+    )]
+    pub otlp_endpoint: Option<String>,
 }
 
 #[derive(Subcommand)]

@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use domesday_connector::credentials::{CredentialManager, CredentialPolicy, RunSecrets};
 use domesday_connector::{HostPattern, Registry, Seal, Surroundings};
-use domesday_control::{Local, LocalConfig, Progress, RuleCache, StopSignal, WorkerParts, run_local};
+use domesday_control::{
+    Local, LocalConfig, Metrics, Progress, RuleCache, StopSignal, WorkerParts, run_local,
+};
 use domesday_engine::{RuleSet, Scanner};
 use domesday_model::{
     Command, ConfigurationUsed, DatasourceId, DatasourceSpec, FingerprintKey, JobConfiguration, MasterJobId,
@@ -245,7 +247,7 @@ impl Scan<'_> {
             let surroundings = self.surroundings.for_source(spec.credential.as_deref())?;
             registry.create(&spec.kind, &spec.configuration, &surroundings)?;
         }
-        let progress = Arc::new(Progress::default());
+        let (progress, metrics) = (Arc::new(Progress::default()), Arc::new(Metrics::default()));
         let master = self.job(&progress).await?;
         let local = Local {
             store: Arc::clone(&self.store) as Arc<dyn Store>,
@@ -255,7 +257,7 @@ impl Scan<'_> {
                 core: Arc::clone(&self.core),
                 rules: RuleCache::with(Arc::clone(&self.scanner)),
                 progress: Arc::clone(&progress),
-                metrics: Arc::default(),
+                metrics: Arc::clone(&metrics),
             },
             new_id: Arc::new(|| ProcessId(random_bytes())),
             config: LocalConfig {
@@ -289,7 +291,7 @@ impl Scan<'_> {
             self.store.mark_reported(job.id).await?;
         }
         if self.args.timings {
-            self.print_timings(&progress);
+            self.print_timings(&progress, &metrics);
         }
         Ok(report::exit(&job, findings))
     }
@@ -463,25 +465,11 @@ impl Scan<'_> {
     }
 
     /// Where the time went, summed over the threads that spent it.
-    fn print_timings(&self, progress: &Progress) {
-        let (core, seen, book) = (self.core.metrics(), progress.snapshot(), self.store.spent());
-        let parts = [
-            ("listing", seen.listing),
-            ("store", book.writing),
-            ("reading", core.read_time()),
-            ("matching", core.match_time()),
-        ];
-        let wall = self.begun.elapsed();
-        say(format_args!("{} in all, by the clock", output::duration(wall)));
-        for (what, time) in parts {
-            say(format_args!("  {what:<9} {}", output::duration(time)));
-        }
-        let (seconds, objects) = (book.cpu.as_secs_f64(), seen.objects_listed);
-        say(format_args!("the book: {seconds:.3} s on processors, for {objects} objects"));
-        for (what, count) in [("rows", Some(book.rows)), ("bytes", book.bytes)] {
-            let Some(count) = count else { continue };
-            let per_object = count as f64 / objects.max(1) as f64;
-            say(format_args!("  {what:<9} {count} written, {per_object:.2} per object"));
+    fn print_timings(&self, progress: &Progress, metrics: &Metrics) {
+        let (book, wall) = (self.store.spent(), self.begun.elapsed());
+        let objects = progress.snapshot().objects_listed;
+        for line in output::timings(wall, objects, &book, &self.core, metrics) {
+            say(format_args!("{line}"));
         }
     }
 }

@@ -25,6 +25,7 @@ mod summary;
 mod suppressed;
 mod table;
 mod text;
+mod timings;
 mod watch;
 
 #[cfg(test)]
@@ -44,7 +45,7 @@ pub use catalog::{CatalogColumn, CatalogFormat, CatalogTable, CatalogWriter, Tab
 pub use class::ClassFilter;
 pub use explain::{Said, write_said};
 pub use fleet::{ChildJson, write_children, write_status};
-pub use human::{bytes, count, counted, duration, timestamp};
+pub use human::{bytes, count, counted, timestamp};
 pub use json::write_json;
 pub use lists::{ListFormat, write_jobs, write_problems, write_rule_detail, write_rules};
 pub use origin::place;
@@ -52,6 +53,7 @@ pub use progress::{Progress, ProgressSnapshot};
 pub use summary::{Tally, shown_configuration, write_summary};
 pub use suppressed::{Control, ControlJson, Hidden, Suppressions};
 pub use text::shown_lines;
+pub use timings::timings;
 pub use watch::Watched;
 
 use text::{Text, join_path};

@@ -12,5 +12,6 @@ mod first_fleet;
 mod logins;
 mod place;
 mod secrets;
+mod seen;
 mod sharing;
 mod workers;

@@ -31,6 +31,11 @@ impl Bytes {
         Bytes(Arc::new(Semaphore::new(usize::try_from(max / UNIT).unwrap_or(usize::MAX))))
     }
 
+    /// Bytes that may still be taken.
+    pub fn left(&self) -> u64 {
+        self.0.available_permits() as u64 * UNIT
+    }
+
     pub fn try_take(&self, len: u64) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.0).try_acquire_many_owned(units(len)).ok()
     }

@@ -23,6 +23,7 @@ mod random;
 mod reader;
 #[cfg(test)]
 mod tests;
+mod usage;
 
 use std::future::Future;
 use std::io;
@@ -42,6 +43,7 @@ use ahead::PacketAhead;
 use part::Object;
 
 pub use budget::{AHEAD_MAX, DEMAND_LEN, PART_LEN, PARTS_MAX, REQUESTS_MAX};
+pub use usage::{Usage, rest, usage};
 
 /// Threads of the runtime on which requests run: they only pass bytes on.
 const RUNTIME_THREADS: usize = 2;

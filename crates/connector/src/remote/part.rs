@@ -11,7 +11,7 @@ use domesday_model::{ObjectKey, Reason};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::budget::{REQUESTS, shrink};
-use super::{ATTEMPTS_MAX, AbortOnDrop, Failure, Listed, RangeSource, Received, pause, runtime};
+use super::{ATTEMPTS_MAX, AbortOnDrop, Failure, Listed, RangeSource, Received, pause, rest, runtime};
 
 /// How long one part may take once its turn has come, with all its retries.
 const PART_TIME_MAX: Duration = Duration::from_secs(300);
@@ -110,7 +110,7 @@ impl Object {
             }
             let wait = pause(failed, failure.retry_after);
             tracing::debug!(object = %self.key, error = %failure.error, ?wait, "remote read failed, trying again");
-            tokio::time::sleep(wait).await;
+            rest(wait).await;
         }
         let Received { mut bytes, size, version, .. } = received;
         bytes.shrink_to_fit();

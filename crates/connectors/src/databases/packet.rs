@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use domesday_connector::remote::{ATTEMPTS_MAX, begin, pause};
+use domesday_connector::remote::{ATTEMPTS_MAX, begin, pause, rest};
 use domesday_connector::{ConnectorError, ReadAhead};
 use domesday_content::{ObjectError, OpenTable};
 use domesday_model::{ListedObject, ObjectKey, Reason, TableShape};
@@ -132,7 +132,7 @@ impl Connection {
             match dial(&*source.dialect, database).await {
                 Err(ConnectorError::Wait { after, .. }) if failed + 1 < ATTEMPTS_MAX => {
                     failed += 1;
-                    tokio::time::sleep(pause(failed, Some(after))).await;
+                    rest(pause(failed, Some(after))).await;
                 }
                 connected => return connected,
             }
@@ -168,7 +168,7 @@ impl Read {
             }
             tracing::debug!(table = %self.source.key(&self.table), %error, "table not read, trying again");
             sink.begin_again();
-            tokio::time::sleep(pause(failed, None)).await;
+            rest(pause(failed, None)).await;
         }
     }
 

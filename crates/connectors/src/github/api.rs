@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use domesday_connector::credentials::{Credential, Method};
 use domesday_connector::http::client_builder;
-use domesday_connector::{ConnectorError, Host, Surroundings};
+use domesday_connector::{ConnectorError, Host, Surroundings, remote};
 use domesday_model::{Backoff, Reason};
 use parking_lot::Mutex;
 use reqwest::header::{ACCEPT, AUTHORIZATION, ETAG, HeaderMap, HeaderValue, IF_NONE_MATCH, LINK, LOCATION};
@@ -159,7 +159,7 @@ impl Api {
                     Some(limit) => limit.after,
                 },
             };
-            tokio::time::sleep(wait).await;
+            remote::rest(wait).await;
         }
     }
 

@@ -167,7 +167,7 @@ impl PrefixListing {
                 match bucket.store.page(&request).await {
                     Err(refusal) if refusal.failure.is_transient && failed + 1 < ATTEMPTS_MAX => {
                         failed += 1;
-                        tokio::time::sleep(pause(failed, refusal.failure.retry_after)).await;
+                        remote::rest(pause(failed, refusal.failure.retry_after)).await;
                     }
                     answer => return answer,
                 }

@@ -8,7 +8,7 @@ use std::io::{self, Read};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use domesday_connector::ReadAhead;
+use domesday_connector::{ReadAhead, remote};
 use domesday_content::ObjectError;
 use domesday_model::Reason;
 use domesday_scheduler::{OpenBytes, Opened};
@@ -113,7 +113,7 @@ impl Fetch {
             match self.hand_over(fetched, &mut left).await {
                 Ok(()) => return drop(self.sender.send(Ok(Vec::new())).await),
                 Err(FetchError::Passing { .. }) if attempt < ATTEMPTS_MAX && !left.is_zero() => {
-                    tokio::time::sleep(self.fetcher.backoff.after(attempt)).await;
+                    remote::rest(self.fetcher.backoff.after(attempt)).await;
                 }
                 Err(error) => return self.fail(error.into_object_error()).await,
             }

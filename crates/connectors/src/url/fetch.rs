@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use domesday_connector::credentials::{Credential, Method as Authentication};
 use domesday_connector::http::{client_builder, retry_after};
-use domesday_connector::{ConnectorError, Host, Surroundings};
+use domesday_connector::{ConnectorError, Host, Surroundings, remote};
 use domesday_content::ObjectError;
 use domesday_model::{Backoff, Reason};
 use reqwest::header::{ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, HeaderMap, HeaderValue, LOCATION};
@@ -180,7 +180,7 @@ impl Fetcher {
                 },
                 done => return done,
             };
-            tokio::time::sleep(wait).await;
+            remote::rest(wait).await;
         }
     }
 

@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::io::Read;
 
+use domesday_connector::remote;
 use domesday_content::ObjectError;
 use domesday_model::Reason;
 use flate2::read::MultiGzDecoder;
@@ -52,7 +53,7 @@ impl Fetcher {
                     return Ok(Some(Text { text, address: at }));
                 }
                 Err(FetchError::Passing { .. }) if attempt < ATTEMPTS_MAX => {
-                    tokio::time::sleep(self.backoff.after(attempt)).await;
+                    remote::rest(self.backoff.after(attempt)).await;
                 }
                 Err(error) => return Err(error),
             }

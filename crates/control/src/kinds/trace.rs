@@ -12,6 +12,7 @@ use domesday_model::{ObjectKey, Origin, TaskType};
 use domesday_store::WorkPacket;
 
 use super::TaskHandler;
+use crate::metrics::Stage;
 use crate::stop::Stop;
 use crate::worker::packet::PacketError;
 use crate::worker::session::Session;
@@ -50,8 +51,9 @@ impl TaskHandler for Trace {
             if objects.is_empty() {
                 break;
             }
+            let traced = session.worker.metrics.stage(Stage::Trace, session.worker.kind_slot(packet));
             let mut known: HashMap<ObjectKey, Origin> =
-                connector.origins(&objects).await?.into_iter().collect();
+                traced.timed(connector.origins(&objects)).await?.into_iter().collect();
             for part in objects.chunks(SAVED_AT_ONCE) {
                 let origins: Vec<(ObjectKey, Option<Origin>)> =
                     part.iter().map(|key| (key.clone(), known.remove(key))).collect();

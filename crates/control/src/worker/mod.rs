@@ -19,7 +19,7 @@ use std::time::Duration;
 use domesday_connector::{Connector, ConnectorError, Registry, Surroundings};
 use domesday_model::backoff::jitter;
 use domesday_model::{DatasourceId, TrustContent};
-use domesday_scheduler::ScanCore;
+use domesday_scheduler::{KindSlot, ScanCore};
 use domesday_store::{Profile, WorkPacket, WorkerStore};
 use parking_lot::Mutex;
 
@@ -110,6 +110,11 @@ impl Worker {
                 () = tokio::time::sleep(jitter(SESSION_PAUSE)) => {}
             }
         }
+    }
+
+    /// Where the time of a packet's kind of data source is counted.
+    pub(crate) fn kind_slot(&self, packet: &WorkPacket) -> KindSlot {
+        self.metrics.kinds.slot(&packet.datasource.kind)
     }
 
     fn store(&self) -> &Arc<dyn WorkerStore> {

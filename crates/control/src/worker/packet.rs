@@ -12,6 +12,7 @@ use super::session::Session;
 use super::window::Slots;
 use crate::ControlError;
 use crate::kinds::TaskHandler;
+use crate::metrics::CommitCall;
 use crate::stop::Stop;
 
 /// A task that failed this often fails for good.
@@ -70,7 +71,8 @@ impl Session {
     pub(crate) async fn complete(&self, claim: &Claim, halt: &Stop) -> Result<(), PacketError> {
         let store = self.store();
         let complete = || async { done_under(store, claim, store.complete_task(claim).await).await };
-        Ok(self.ask(halt, complete).await?)
+        let commits = self.worker.metrics.commits(CommitCall::Tasks);
+        Ok(commits.timed(self.ask(halt, complete)).await?)
     }
 
     /// Ends a packet that was not finished, as far as it is still this worker's to end.
@@ -165,6 +167,7 @@ impl Session {
             GiveBack::Wait { after, why } => {
                 metrics.tasks_returned[packet.task_type].add(1);
                 self.worker.progress.wait(*after);
+                metrics.source_waits(self.worker.kind_slot(packet), *after);
                 tracing::warn!(%worker_id, %job_id, %task_id, why, ?after, "waiting for the source");
                 self.flow(slots).retried.store(true, Ordering::Relaxed);
             }

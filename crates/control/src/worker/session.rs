@@ -19,6 +19,7 @@ use domesday_store::{Process, Role, StoreError, WorkPacket, WorkerStore};
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
+use tracing::{Instrument, Span};
 
 use super::held::{Held, WorkerDuty};
 use super::window::{Slots, Window, WindowLimits};
@@ -67,11 +68,12 @@ impl Session {
     /// Runs one session; every packet of it has ended when this returns.
     pub async fn run(worker: &Arc<Worker>, stop: &mut Stop) -> Result<Ended, ControlError> {
         let config = &worker.config;
-        worker.metrics.set_lease(config.lease);
+        let terms = terms(config, worker);
+        worker.metrics.begin(&terms.process, terms.lease);
         let held = Arc::new(Held::new(Arc::clone(&worker.metrics)));
         let duty = WorkerDuty::new(Arc::clone(&held), Arc::clone(&worker.core), Arc::clone(&worker.progress));
         let metrics = Arc::clone(&worker.metrics);
-        let begun = Lease::begin(&worker.book, terms(config, worker), Arc::new(duty), metrics, stop);
+        let begun = Lease::begin(&worker.book, terms, Arc::new(duty), metrics, stop);
         let Some(lease) = begun.await? else { return Ok(Ended::Asked) };
         worker.metrics.sessions.add(1);
         tracing::info!(worker_id = %lease.id, node_group = config.node_group, "session begun");
@@ -216,12 +218,22 @@ impl Session {
             if kind.comes_last() && !self.held.is_empty() {
                 continue;
             }
-            let packets = self.store().claim_tasks(self.id, group, kind.task_type(), max).await?;
+            let claim = self.store().claim_tasks(self.id, group, kind.task_type(), max);
+            let packets = self.worker.metrics.claims[kind.task_type()].timed(claim).await?;
             if !packets.is_empty() {
                 return Ok(packets.into_iter().map(|packet| (Arc::clone(kind), packet)).collect());
             }
         }
         Ok(Vec::new())
+    }
+
+    /// What is around everything that is done for a packet.
+    fn span(&self, packet: &WorkPacket) -> Span {
+        tracing::info_span!(
+            "task", job_id = %packet.job, task_id = %packet.claim.task, worker_id = %self.id,
+            session_id = %packet.session, r#type = packet.task_type.facts().label,
+            kind = packet.datasource.kind, datasource = packet.datasource.name
+        )
     }
 
     /// As many tasks at once as the window allows. The next claim is under way while packets run.
@@ -248,7 +260,8 @@ impl Session {
                         flow.claimed(claimed.len(), room, slots);
                         for (kind, packet) in claimed {
                             self.worker.metrics.tasks_claimed[packet.task_type].add(1);
-                            running.spawn(Arc::clone(self).run_packet(kind, packet));
+                            let span = self.span(&packet);
+                            running.spawn(Arc::clone(self).run_packet(kind, packet).instrument(span));
                         }
                     }
                     // Some of the book's tasks may be this session's, and nobody will ever work on them.

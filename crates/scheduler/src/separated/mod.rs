@@ -196,7 +196,7 @@ impl WorkerCtx {
                 }
                 let started = Instant::now();
                 scan.scan(&packet.scanner, &batch, &mut self.scratch, &mut ignored);
-                self.metrics().match_ns.add_time(started.elapsed());
+                self.metrics().matched.add(packet.kind, started.elapsed());
                 ignored.clear();
                 batch.clear();
             }

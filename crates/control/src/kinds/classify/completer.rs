@@ -12,6 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
+use crate::metrics::CommitCall;
 use crate::outage::Outage;
 use crate::worker::session::Session;
 
@@ -86,7 +87,8 @@ async fn complete(session: &Session, mut group: Vec<Request>) {
     loop {
         let completions: Vec<Completion> = group.iter().map(|(completion, _)| completion.clone()).collect();
         let call = session.store().complete_classifications(completions);
-        let answers = match session.held.unless_lost(call).await {
+        let commits = session.worker.metrics.commits(CommitCall::Tasks);
+        let answers = match commits.timed(session.held.unless_lost(call)).await {
             Ok(answers) => answers,
             Err(error) => group.iter().map(|_| Err(error.clone())).collect(),
         };

@@ -13,6 +13,7 @@ use domesday_model::TaskType;
 use domesday_store::WorkPacket;
 use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinSet;
+use tracing::Instrument;
 
 use super::TaskHandler;
 use crate::stop::Stop;
@@ -48,7 +49,8 @@ impl TaskHandler for Classify {
     async fn run(&self, session: &Arc<Session>, packet: &WorkPacket, halt: Stop) -> Result<(), PacketError> {
         let (session, packet, completer) = (Arc::clone(session), packet.clone(), self.completer.clone());
         let mut alone = JoinSet::new();
-        alone.spawn(async move { packet::classify(&session, &completer, &packet, halt).await });
+        let classified = async move { packet::classify(&session, &completer, &packet, halt).await };
+        alone.spawn(classified.in_current_span());
         match alone.join_next().await {
             Some(Ok(classified)) => classified,
             _ => Err(PacketError::Retry("classification panicked".into())),

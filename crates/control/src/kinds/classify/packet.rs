@@ -22,6 +22,7 @@ use tokio::sync::mpsc;
 
 use super::completer::Completer;
 use crate::ControlError;
+use crate::metrics::{CommitCall, Stage};
 use crate::progress::Progress;
 use crate::stop::Stop;
 use crate::worker::packet::PacketError;
@@ -72,6 +73,7 @@ pub(super) async fn classify(
         sink: Arc::new(sink),
         scanner,
         options,
+        kind: worker.kind_slot(packet),
     });
     let mut staging = Staging {
         session,
@@ -268,7 +270,10 @@ impl Staging<'_> {
         self.observation_bytes = 0;
         let (store, claim, sequence) = (self.session.store(), &self.packet.claim, self.sequence);
         self.sequence += batch.len() as u64;
-        self.session.give(&self.halt, batch, |batch| store.stage_results(claim, sequence, batch)).await?;
+        let staged =
+            self.session.give(&self.halt, batch, |batch| store.stage_results(claim, sequence, batch));
+        let worker = &self.session.worker;
+        worker.metrics.commit(CommitCall::Results, worker.kind_slot(self.packet), staged).await?;
         Ok(())
     }
 
@@ -285,8 +290,12 @@ impl Staging<'_> {
             totals,
             untraced: self.untraced.unwrap_or_default().into_iter().collect(),
         };
-        self.completer.complete(completion).await?;
-        let metrics = &self.session.worker.metrics;
+        let worker = &self.session.worker;
+        let metrics = &worker.metrics;
+        let waiting = metrics.completions_waiting.held();
+        let committed = metrics.stage(Stage::Commit, worker.kind_slot(self.packet));
+        committed.timed(self.completer.complete(completion)).await?;
+        drop(waiting);
         metrics.objects.add(totals.objects);
         metrics.bytes.add(totals.bytes);
         metrics.findings.add(self.findings);

@@ -17,13 +17,15 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use domesday_connector::{Connector, ConnectorError, Listing};
 use domesday_model::{ObjectKey, RecordKind, ResumePolicy, TaskType, UnitId, UnitRecord, UnitStatus};
+use domesday_scheduler::KindSlot;
 use domesday_store::{
     Claim, StageBatch, StoreError, UnitListing, UnitOutcome, UnitState, WorkPacket, WorkerStore,
 };
 use tokio::task::JoinHandle;
-use tracing::Instrument;
+use tracing::{Instrument, Span};
 
 use super::TaskHandler;
+use crate::metrics::{CommitCall, Histogram, Stage};
 use crate::progress::Progress;
 use crate::stop::Stop;
 use crate::worker::packet::{PacketError, done_under};
@@ -60,7 +62,8 @@ impl TaskHandler for Enumerate {
     async fn run(&self, session: &Arc<Session>, packet: &WorkPacket, halt: Stop) -> Result<(), PacketError> {
         let (session, packet) = (Arc::clone(session), packet.clone());
         let runtime = tokio::runtime::Handle::current();
-        let listing = move || runtime.block_on(enumerate(&session, &packet, halt));
+        let span = Span::current();
+        let listing = move || runtime.block_on(enumerate(&session, &packet, halt).instrument(span));
         match tokio::task::spawn_blocking(listing).await {
             Ok(listed) => listed,
             // Without the panic's own words, which may quote what was read.
@@ -73,11 +76,7 @@ async fn enumerate(session: &Arc<Session>, packet: &WorkPacket, halt: Stop) -> R
     let mut enumeration = Enumeration::new(session, packet, halt)?;
     let progress = &session.worker.progress;
     progress.enumerating.fetch_add(1, Ordering::Relaxed);
-    let source = &packet.datasource;
-    let span = tracing::info_span!(
-        "target", session_id = %packet.session, task_id = %packet.claim.task, datasource = source.name, kind = source.kind
-    );
-    let outcome = enumeration.run().instrument(span).await;
+    let outcome = enumeration.run().await;
     // However it ended: nothing of this packet is under way when it is given back.
     let settled = enumeration.settle().await;
     let left = progress.enumerating.fetch_sub(1, Ordering::Relaxed) - 1;
@@ -139,6 +138,8 @@ struct Enumeration<'a> {
     store: &'a dyn WorkerStore,
     packet: &'a WorkPacket,
     connector: Arc<dyn Connector>,
+    /// Where its time is counted.
+    kind: KindSlot,
     halt: Stop,
     /// What the last scan knew, if this one goes on from there.
     prior: Option<Prior>,
@@ -157,6 +158,7 @@ impl<'a> Enumeration<'a> {
             store: session.store(),
             packet,
             connector: session.worker.connector(packet)?,
+            kind: session.worker.kind_slot(packet),
             halt,
             prior: None,
             listed: Vec::new(),
@@ -198,7 +200,7 @@ impl<'a> Enumeration<'a> {
         }
         self.settle().await?;
         let units = std::mem::take(&mut self.listed);
-        self.session.give(&self.halt, units, |units| complete(store, &claim, units)).await?;
+        self.committed(self.session.give(&self.halt, units, |units| complete(store, &claim, units))).await?;
         Ok(())
     }
 
@@ -230,17 +232,11 @@ impl<'a> Enumeration<'a> {
         container: &ObjectKey,
         resume_point: Option<&str>,
     ) -> Result<Box<dyn Listing>, ConnectorError> {
-        let begun = Instant::now();
-        let listing = self.connector.list(container, resume_point).await;
-        self.count_time(begun);
-        listing
+        self.listing_time().timed(self.connector.list(container, resume_point)).await
     }
 
     async fn next(&self, listing: &mut dyn Listing) -> Result<Vec<UnitRecord>, ConnectorError> {
-        let begun = Instant::now();
-        let batch = listing.next_batch(BATCH_MAX).await;
-        self.count_time(begun);
-        batch
+        self.listing_time().timed(listing.next_batch(BATCH_MAX)).await
     }
 
     /// Marks what has not changed since the last scan.
@@ -284,19 +280,23 @@ impl<'a> Enumeration<'a> {
     async fn write(&mut self, write: Write) -> Result<Option<UnitId>, PacketError> {
         let before = self.settle().await?;
         let (session, claim, halt) = (Arc::clone(self.session), self.packet.claim, self.halt.clone());
-        let span = tracing::debug_span!("batch", units = write.units(), records = write.records());
+        let span = tracing::info_span!("batch", units = write.units(), records = write.records());
+        let kind = self.kind;
         let committed = async move {
             let store = session.store();
-            match write {
-                Write::Units(units) => {
-                    let commit = |units| store.commit_units(&claim, units);
-                    session.give(&halt, units, commit).await.map(|()| None)
+            let written = async {
+                match write {
+                    Write::Units(units) => {
+                        let commit = |units| store.commit_units(&claim, units);
+                        session.give(&halt, units, commit).await.map(|()| None)
+                    }
+                    Write::Stage(batch) => {
+                        let stage = |batch| store.stage_unit(&claim, batch);
+                        session.give(&halt, batch, stage).await.map(Some)
+                    }
                 }
-                Write::Stage(batch) => {
-                    let stage = |batch| store.stage_unit(&claim, batch);
-                    session.give(&halt, batch, stage).await.map(Some)
-                }
-            }
+            };
+            session.worker.metrics.commit(CommitCall::Units, kind, written).await
         };
         self.writing = Some(tokio::spawn(committed.instrument(span)));
         Ok(before)
@@ -335,9 +335,13 @@ impl<'a> Enumeration<'a> {
         Progress::add(&progress.objects_unchanged, unchanged);
     }
 
-    fn count_time(&self, begun: Instant) {
-        let nanos = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        Progress::add(&self.session.worker.progress.listing_nanos, nanos);
+    fn listing_time(&self) -> &Histogram {
+        self.session.worker.metrics.stage(Stage::List, self.kind)
+    }
+
+    /// A write of what was listed.
+    async fn committed<T>(&self, write: impl Future<Output = T>) -> T {
+        self.session.worker.metrics.commit(CommitCall::Units, self.kind, write).await
     }
 }
 

@@ -108,7 +108,7 @@ impl Enumeration<'_> {
     async fn publish(&mut self, unit: Option<UnitId>) -> Result<(), PacketError> {
         if let Some(unit) = unit {
             let (store, claim) = (self.store, &self.packet.claim);
-            self.session.ask(&self.halt, || store.commit_staged(claim, unit)).await?;
+            self.committed(self.session.ask(&self.halt, || store.commit_staged(claim, unit))).await?;
         }
         Ok(())
     }
