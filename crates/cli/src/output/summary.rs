@@ -67,7 +67,7 @@ fn is_complete(summary: &Summary<'_>) -> bool {
     summary.job.status == JobStatus::Completed
         && totals.tasks_open == 0
         && totals.tasks_failed == 0
-        && lost.into_iter().all(|(reason, n)| *n == 0 || reason.weight() == Weight::Skipped)
+        && lost.into_iter().all(|(reason, n)| *n == 0 || matches!(reason.weight(), Weight::Skipped | Weight::Elsewhere))
 }
 
 /// The summary for people: the end of a table, and what goes to standard error beside a format that

@@ -108,7 +108,7 @@ fn target_flags(args: &ScanArgs) -> TargetFlags {
             crawl_depth: args.web.crawl,
             sitemap: args.web.sitemap,
             address_list: args.web.address_list,
-            allow_private: args.web.allow_private,
+            allow_private: args.web.allow_private.clone(),
         },
     }
 }

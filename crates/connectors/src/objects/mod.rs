@@ -14,6 +14,7 @@ mod patterns;
 mod profile;
 mod refusal;
 mod store;
+mod versions;
 #[cfg(test)]
 mod tests;
 
@@ -110,10 +111,13 @@ impl Connector for Objects {
     }
 
     fn open(&self, object: &ListedObject) -> Result<Opened, ObjectError> {
+        if versions::stands_for(object) {
+            return Err(versions::error());
+        }
         self.remote.open(&object.key).map(Opened::Bytes)
     }
 
     fn read_ahead(&self, objects: &Arc<[ListedObject]>) -> Option<Box<dyn ReadAhead>> {
-        self.remote.read_ahead(objects).ok()
+        Some(versions::read_ahead(self.remote.read_ahead(objects).ok()?, objects))
     }
 }

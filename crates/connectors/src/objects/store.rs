@@ -111,6 +111,21 @@ impl Store {
         page::parse(&body).map_err(Refusal::transient)
     }
 
+    /// Whether the bucket says that it keeps, or has kept, versions that are not current. Azure has no such question for
+    /// whoever reads: there it is what the first page with the prefix shows.
+    pub async fn has_older_versions(&self, prefix: &[u8]) -> Result<bool, Refusal> {
+        let query = match self.kind {
+            Kind::S3 | Kind::Gcs => "?versioning".to_owned(),
+            Kind::Azure => {
+                let prefix = percent_encode(prefix, IN_QUERY);
+                format!("?restype=container&comp=list&include=snapshots,versions&prefix={prefix}")
+            }
+        };
+        let mut response = self.send(&query, HeaderMap::new()).await?;
+        let body = body(&mut response, PAGE_LEN_MAX).await?;
+        Ok(page::has_older_versions(&String::from_utf8_lossy(&body)))
+    }
+
     /// Makes one request, to what follows the bucket's address, and gives the answer if it is one.
     async fn send(&self, tail: &str, headers: HeaderMap) -> Result<Response, Refusal> {
         let (mut was_refused, mut was_moved) = (false, false);

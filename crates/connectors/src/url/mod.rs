@@ -16,6 +16,7 @@ pub mod fuzz;
 mod guard;
 mod html;
 mod listing;
+mod private;
 mod robots;
 mod seeds;
 mod sitemap;
@@ -39,6 +40,7 @@ use domesday_scheduler::Opened;
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 
+pub use private::{AllowPrivate, IpRange};
 pub use config::{Crawl, KIND, MAX_SIZE, TIMEOUT_S, UrlConfig, parse_address};
 use fetch::{FetchError, Fetcher};
 
@@ -104,8 +106,8 @@ impl ConnectorFactory for UrlFactory {
         if let Some(depth) = web.crawl_depth {
             configuration["crawl"] = json!({ "depth": depth });
         }
-        if web.allow_private {
-            configuration["allow_private"] = json!(true);
+        if let Some(ranges) = &web.allow_private {
+            configuration["allow_private"] = if ranges.is_empty() { json!(true) } else { json!(ranges) };
         }
         Ok(Configured { kind: KIND, configuration })
     }

@@ -472,7 +472,7 @@ async fn ssh_is_run_with_the_key_and_without_questions() {
         let said = fs::read_to_string(&said).unwrap();
         for part in [
             "BatchMode=yes",
-            "StrictHostKeyChecking=accept-new",
+            "StrictHostKeyChecking=yes",
             "ControlPath=none",
             "IdentitiesOnly=yes",
             "IdentityAgent=none",
