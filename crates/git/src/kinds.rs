@@ -35,6 +35,8 @@ const COMMIT: u8 = 1 << 7;
 
 /// Submodules of one repository that are named, at most.
 const SUBMODULES_MAX: usize = 10_000;
+/// What stands for the rest.
+const MORE_SUBMODULES: &[u8] = b"...";
 /// Bytes of the path of a submodule, at most.
 const PATH_LEN_MAX: usize = 4_096;
 
@@ -115,8 +117,14 @@ impl BlobKinds {
     pub fn new(repository: &Repository, config: &GitConfig, roots: Vec<ObjectId>) -> BlobKinds {
         let packs = repository.store.packs();
         let packed = packs.iter().map(|pack| vec![0; pack.index.count() as usize]).collect();
-        let mut kinds =
-            BlobKinds { packs, packed, loose: HashMap::new(), unread: Vec::new(), submodules: BTreeSet::new(), is_whole: true };
+        let mut kinds = BlobKinds {
+            packs,
+            packed,
+            loose: HashMap::new(),
+            unread: Vec::new(),
+            submodules: BTreeSet::new(),
+            is_whole: true,
+        };
         let read = match config.selection() {
             Selection::Everything => kinds.history(repository),
             Selection::Staged => {
@@ -292,8 +300,10 @@ impl BlobKinds {
     }
 
     fn note_submodule(&mut self, trail: &Trail, folder: usize, name: &[u8]) {
-        if self.submodules.len() < SUBMODULES_MAX {
-            self.submodules.insert(trail.path(folder, name));
+        let path = trail.path(folder, name);
+        if !self.submodules.contains(&path) {
+            let is_full = self.submodules.len() >= SUBMODULES_MAX;
+            self.submodules.insert(if is_full { MORE_SUBMODULES.to_vec() } else { path });
         }
     }
 

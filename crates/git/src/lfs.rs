@@ -41,7 +41,8 @@ pub(super) fn content(
     }
     let path = path(repository, blob)?;
     let file = open_regular(&path).ok()?;
-    let is_scanned = config.uncommitted && repository.root.as_ref().is_some_and(|root| path.starts_with(root));
+    let is_scanned =
+        config.uncommitted && repository.root.as_ref().is_some_and(|root| path.starts_with(root));
     Some(match is_scanned {
         true => Ok(OpenBytes::stream(Box::new(io::empty()), Some(0))),
         false => RegularFile::new(file).open(),

@@ -93,9 +93,10 @@ impl Repository {
     pub fn cut_commits(&self) -> Result<Vec<ObjectId>, GitError> {
         let mut cut = Vec::new();
         for id in &self.shallow {
-            // What is named and not here is none of its commits.
+            // What is named and not here, or damaged, says nothing of its parents.
             let Some(Ok(object)) = self.store.find_known(id)?.map(|_| self.store.read(id)) else { continue };
-            for parent in Commit::parse(id, &object.data)?.parents {
+            let Ok(commit) = Commit::parse(id, &object.data) else { continue };
+            for parent in commit.parents {
                 if self.store.find_known(&parent)?.is_none() {
                     cut.push(*id);
                     break;

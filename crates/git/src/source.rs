@@ -13,7 +13,7 @@ use std::{env, thread};
 use domesday_connector::{ConnectorError, Surroundings};
 use domesday_content::ObjectError;
 use domesday_model::{Backoff, Reason, TrustContent};
-use domesday_scheduler::OpenBytes;
+use domesday_scheduler::{OpenBytes, waiting};
 use parking_lot::Mutex;
 
 use super::config::{GitConfig, KIND};
@@ -22,9 +22,7 @@ use super::error::GitError;
 use super::id::ObjectId;
 use super::lfs;
 use super::listing::blocking;
-use super::remote::{
-    Access, Alive, Authentication, MIRRORS_BYTES, MirrorCache, RemoteUrl, Trust, Watch,
-};
+use super::remote::{Access, Alive, Authentication, MIRRORS_BYTES, MirrorCache, RemoteUrl, Trust, Watch};
 use super::repository::Repository;
 use super::select::Selected;
 use super::store::ObjectData;
@@ -201,7 +199,7 @@ impl Source {
         }
         let mut outcome = self.ask_once(remote);
         for attempt in 1..ATTEMPTS {
-            if !outcome.as_ref().is_err_and(ConnectorError::is_retryable) {
+            if !outcome.as_ref().is_err_and(ConnectorError::is_retryable) || waiting::is_cancelled() {
                 break;
             }
             thread::park_timeout(BACKOFF.after(attempt));

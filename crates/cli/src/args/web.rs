@@ -13,7 +13,7 @@ pub struct WebArgs {
     /// The addresses are lists of addresses, one a line: scan those
     #[arg(long, help_heading = "Web addresses", conflicts_with = "crawl")]
     pub address_list: bool,
-    /// Also reach for private networks and this machine, or for these ranges, such as =10.0.0.0/8,fd00::/8
+    /// Also reach for private networks and this machine, or for ranges: =10.0.0.0/8,fd00::/8
     #[arg(
         long,
         value_name = "RANGE,…",

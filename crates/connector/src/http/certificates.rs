@@ -42,7 +42,9 @@ impl Certificates {
 
     /// A client with these. Reads the files.
     pub fn apply(&self, builder: ClientBuilder) -> Result<ClientBuilder, String> {
-        let read = |field: &str, file: &str| fs::read(file).map_err(|error| format!("field `{field}`: {file}: {error}"));
+        let read = |field: &str, file: &str| {
+            fs::read(file).map_err(|error| format!("field `{field}`: {file}: {error}"))
+        };
         let unusable = |field: &str, file: &str| format!("field `{field}`: {file} has nothing usable in PEM");
         let mut builder = builder;
         if let Some(file) = &self.ca_file {

@@ -58,13 +58,12 @@ enum Mode {
 }
 
 impl Mode {
-    const ALL: &'static [(Mode, &'static str)] =
-        &[
-            (Mode::Flat, "flat"),
-            (Mode::Slash, "slash"),
-            (Mode::Delimited, "delimited"),
-            (Mode::Versions, "versions"),
-        ];
+    const ALL: &'static [(Mode, &'static str)] = &[
+        (Mode::Flat, "flat"),
+        (Mode::Slash, "slash"),
+        (Mode::Delimited, "delimited"),
+        (Mode::Versions, "versions"),
+    ];
 }
 
 /// Where the next page begins: after a key, or at Azure's marker; empty at the beginning.
@@ -245,7 +244,8 @@ impl PrefixListing {
         let is_after = |object: &Object| {
             self.bucket.store.kind == Kind::Azure || position.at.is_empty() || object.key > position.at
         };
-        let objects = page.objects.into_iter().filter(is_after).map(|object| (self.object(&object), object.key));
+        let objects =
+            page.objects.into_iter().filter(is_after).map(|object| (self.object(&object), object.key));
         let mut records: Vec<(UnitRecord, Vec<u8>)> = objects.chain(folders).collect();
         records.sort_by(|(_, a), (_, b)| a.cmp(b));
         records.into_iter().map(|(record, _)| record).collect()
@@ -329,13 +329,19 @@ impl Listing for PrefixListing {
             };
             let (state, next) = (self.follow(&position, &page), page.next.clone());
             let is_truncated = page.is_truncated;
-            let records = self.records(&position, page);
+            let mut records = self.records(&position, page);
             if records.is_empty() && is_truncated && next.is_some() {
                 token = next;
                 continue;
             }
             self.state = state?;
             token = None;
+            if matches!(&self.state, State::At(position) if position.mode == Mode::Versions)
+                && records.len() < max
+            {
+                records.extend(self.older_versions().await?);
+                self.state = State::Ended;
+            }
             if !records.is_empty() {
                 return Ok(records);
             }

@@ -14,9 +14,9 @@ mod patterns;
 mod profile;
 mod refusal;
 mod store;
-mod versions;
 #[cfg(test)]
 mod tests;
+mod versions;
 
 use std::sync::Arc;
 

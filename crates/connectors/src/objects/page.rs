@@ -36,7 +36,8 @@ pub(super) fn tag_marks(tag: &str) -> VersionMarks {
 
 /// Whether an answer says that versions are kept, or shows one that is not current.
 pub(super) fn has_older_versions(xml: &str) -> bool {
-    let is_versioned = ["Enabled", "Suspended"].iter().any(|status| xml.contains(&format!("<Status>{status}<")));
+    let is_versioned =
+        ["Enabled", "Suspended"].iter().any(|status| xml.contains(&format!("<Status>{status}<")));
     let blobs = || xml.split("<Blob>").skip(1);
     // Of an account without versions a blob has none of these elements.
     let is_old = |blob: &str| {

@@ -28,6 +28,8 @@ use super::refusal::{Cause, Refusal};
 const REGION: &str = "us-east-1";
 /// Bytes of one page of a listing, at most: 32 MiB, several times what a thousand of the longest keys take.
 const PAGE_LEN_MAX: usize = 32 << 20;
+/// Blobs of the one page on which Azure is asked for older versions.
+const PROBE_LEN: usize = 1_000;
 /// Bytes of an error's description that are read.
 const ERROR_LEN_MAX: usize = 16 << 10;
 /// The version of Azure's protocol: the first in which names that XML cannot carry are encoded is 2021-02-12.
@@ -118,7 +120,9 @@ impl Store {
             Kind::S3 | Kind::Gcs => "?versioning".to_owned(),
             Kind::Azure => {
                 let prefix = percent_encode(prefix, IN_QUERY);
-                format!("?restype=container&comp=list&include=snapshots,versions&prefix={prefix}")
+                format!(
+                    "?restype=container&comp=list&include=snapshots,versions&maxresults={PROBE_LEN}&prefix={prefix}"
+                )
             }
         };
         let mut response = self.send(&query, HeaderMap::new()).await?;

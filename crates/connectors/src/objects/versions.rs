@@ -33,10 +33,7 @@ pub(super) fn error() -> ObjectError {
 }
 
 /// Objects of a packet on their way, of which this may be one.
-pub(super) fn read_ahead(
-    ahead: Box<dyn ReadAhead>,
-    objects: &[ListedObject],
-) -> Box<dyn ReadAhead> {
+pub(super) fn read_ahead(ahead: Box<dyn ReadAhead>, objects: &[ListedObject]) -> Box<dyn ReadAhead> {
     match objects.iter().position(stands_for) {
         Some(at) => Box::new(Packet { ahead, at }),
         None => ahead,

@@ -131,7 +131,12 @@ impl Fetcher {
     /// Asks a host of this name at this address, whatever the name means elsewhere.
     #[cfg(test)]
     pub fn with_host(self, name: &str, at: std::net::SocketAddr) -> Fetcher {
-        let client = client_builder().no_proxy().dns_resolver(Guard(AllowPrivate::Nothing)).resolve(name, at).build().unwrap();
+        let client = client_builder()
+            .no_proxy()
+            .dns_resolver(Guard(AllowPrivate::Nothing))
+            .resolve(name, at)
+            .build()
+            .unwrap();
         Fetcher { client: OnceLock::from(client), ..self }
     }
 
@@ -213,7 +218,8 @@ impl Fetcher {
         address: &Url,
         is_authenticated: bool,
     ) -> Result<Response, FetchError> {
-        guard::check(address, &self.allow_private).map_err(|refused| denied(address, &refused.to_string()))?;
+        guard::check(address, &self.allow_private)
+            .map_err(|refused| denied(address, &refused.to_string()))?;
         let request = self.client(address)?.request(method.clone(), address.clone());
         let request = request.header(ACCEPT_ENCODING, ENCODINGS);
         let request = if is_authenticated { self.authorise(request, address).await? } else { request };
@@ -292,6 +298,11 @@ fn judge(address: &Url, response: &Response, is_authenticated: bool) -> Result<(
     };
     let said = match (reason, is_authenticated) {
         (Reason::PermissionDenied, true) => format!("{said}; check the credential and what it may read"),
+        (Reason::PermissionDenied, false) if status == StatusCode::UNAUTHORIZED => {
+            format!(
+                "{said}; give it a credential (`user:password`, or a token with `authentication` `bearer`)"
+            )
+        }
         _ => said,
     };
     Err(FetchError::Final { error: ObjectError::new(reason, said), status: Some(status), is_authenticated })

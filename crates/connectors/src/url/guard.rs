@@ -45,7 +45,9 @@ impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Refused { host, is_metadata } = self;
         match is_metadata {
-            true => write!(f, "{host} is where a cloud tells its machines their credentials, which is never read"),
+            true => {
+                write!(f, "{host} is where a cloud tells its machines their credentials, which is never read")
+            }
             false => write!(
                 f,
                 "{host} is not on the public network; --allow-private (`allow_private`) allows private networks and \
@@ -71,7 +73,8 @@ pub(super) fn check(url: &Url, allowed: &AllowPrivate) -> Result<(), Refused> {
 }
 
 fn may_be_reached(ip: IpAddr, allowed: &AllowPrivate) -> bool {
-    !is_metadata(ip) && (is_public(ip) || allowed.allows(ip) || inner(ip).is_some_and(|ip| allowed.allows(ip)))
+    !is_metadata(ip)
+        && (is_public(ip) || allowed.allows(ip) || inner(ip).is_some_and(|ip| allowed.allows(ip)))
 }
 
 fn is_metadata(ip: IpAddr) -> bool {
@@ -206,7 +209,10 @@ mod tests {
             assert_eq!(private(address), None, "{address}");
         }
         for address in ["169.254.0.7", "[fe80::1]", "0.0.0.0", "100.64.0.1"] {
-            assert!(private(address).is_some_and(|refused| refused.contains("--allow-private=")), "{address}");
+            assert!(
+                private(address).is_some_and(|refused| refused.contains("--allow-private=")),
+                "{address}"
+            );
         }
     }
 

@@ -40,9 +40,9 @@ use domesday_scheduler::Opened;
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 
-pub use private::{AllowPrivate, IpRange};
 pub use config::{Crawl, KIND, MAX_SIZE, TIMEOUT_S, UrlConfig, parse_address};
 use fetch::{FetchError, Fetcher};
+pub use private::{AllowPrivate, IpRange};
 
 /// Entries that a test of a data source lists.
 const TEST_ENTRIES: usize = 10;

@@ -147,8 +147,11 @@ impl Sitemaps {
         };
         match text {
             Some(Sitemap::Addresses(addresses)) => {
-                let mut found: Vec<Found> =
-                    addresses.iter().take(LOCATIONS_MAX).map(|address| Found::line(address, "sitemap")).collect();
+                let mut found: Vec<Found> = addresses
+                    .iter()
+                    .take(LOCATIONS_MAX)
+                    .map(|address| Found::line(address, "sitemap"))
+                    .collect();
                 if addresses.len() > LOCATIONS_MAX {
                     found.push(Found::left_out(url, "sitemap", Reason::AddressLimit));
                 }

@@ -50,8 +50,12 @@ impl TaskHandler for Trace {
             if objects.is_empty() {
                 break;
             }
-            let mut known: HashMap<ObjectKey, Origin> =
-                connector.origins(&objects).await?.into_iter().collect();
+            let mut stopping = halt.clone();
+            let found = tokio::select! {
+                found = connector.origins(&objects) => found?,
+                () = stopping.asked() => return Err(PacketError::Stopped),
+            };
+            let mut known: HashMap<ObjectKey, Origin> = found.into_iter().collect();
             for part in objects.chunks(SAVED_AT_ONCE) {
                 let origins: Vec<(ObjectKey, Option<Origin>)> =
                     part.iter().map(|key| (key.clone(), known.remove(key))).collect();

@@ -13,8 +13,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use domesday_connector::http::Certificates;
 use domesday_connector::credentials::{Credential, Method, Secret};
+use domesday_connector::http::Certificates;
 use domesday_connector::{ConnectorError, Host, Surroundings};
 
 use super::RemoteUrl;

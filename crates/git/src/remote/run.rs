@@ -11,6 +11,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use std::{env, thread};
 
+use domesday_scheduler::waiting;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::access::{Authentication, Trust};
@@ -104,7 +105,7 @@ impl Alive {
 
 impl Watch {
     pub(super) fn is_over(&self) -> bool {
-        self.0.strong_count() == 0
+        self.0.strong_count() == 0 || waiting::is_cancelled()
     }
 }
 
