@@ -212,8 +212,10 @@ fn what_a_clone_does_not_have_is_named_and_problems_have_paths() {
     let table = scan(&["--format", "table", "--rescan"]).exits(0).text();
     assert!(table.contains("shallow/shallow history: ") && table.contains("--unshallow"), "{table}");
     let problems = place.run(&["problems", "--state", "state", "--json"]).exits(0).json();
-    let paths: Vec<&Value> = problems.as_array().unwrap().iter().map(|problem| &problem["path"]).collect();
-    assert!(paths.contains(&&json!("shallow/shallow history")), "{paths:?}");
-    assert!(paths.contains(&&json!("shallow/docs/a.pdf")), "{paths:?}");
+    let is_named = |end: &str| {
+        let paths = problems.as_array().unwrap().iter().map(|problem| problem["path"].as_str().unwrap());
+        paths.into_iter().any(|path| path.ends_with(end))
+    };
+    assert!(is_named("/shallow/shallow history") && is_named("/shallow/docs/a.pdf"), "{problems}");
     scan(&["--strict"]).exits(3);
 }
