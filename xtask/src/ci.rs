@@ -159,10 +159,13 @@ fn install_servers() -> Result<()> {
         ("PostgreSQL", "postgresql", has_postgres),
         ("MariaDB", "mariadb-server", Path::new(MARIADB_SERVER).exists()),
         ("PgBouncer", "pgbouncer", Path::new(PGBOUNCER).exists()),
+        ("OpenSSH", "openssh-server openssh-client", Path::new(SSH_SERVER).exists()),
     ];
     servers.into_iter().try_for_each(|(name, package, is_installed)| install(name, package, is_installed))
 }
 
+/// Where Debian puts OpenSSH's server.
+const SSH_SERVER: &str = "/usr/sbin/sshd";
 /// Where Debian puts FreeTDS's client.
 const FREETDS_CLIENT: &str = "/usr/bin/tsql";
 

@@ -114,6 +114,32 @@ fn a_password_in_an_address_is_nowhere_but_where_it_is_sent() {
     }
 }
 
+#[test]
+fn a_source_that_refuses_at_its_root_says_what_to_do() {
+    let (place, host) = (Place::new(), closed());
+    let page = host.url("/report");
+    let repository = host.url("/shop.git");
+    let scan = |target: &str, args: &[&str]| {
+        let scan = ["scan", target, "--state", "state", "--format", "table"];
+        let mut command = place.command(scan.iter().chain(args));
+        command.env("PATH", std::env::var_os("PATH").unwrap());
+        // Nothing tells credentials there.
+        run(command.env("AWS_METADATA_ENDPOINT", "http://127.0.0.1:1")).exits(3)
+    };
+    for (target, args, advice) in [
+        (page.as_str(), &["--allow-private"][..], "give it a credential"),
+        (repository.as_str(), &[], "give the data source a credential"),
+        ("s3://shop", &[], "no credentials found: set AWS_ACCESS_KEY_ID"),
+    ] {
+        let ran = scan(target, args);
+        let told = ran.text();
+        assert!(told.contains("job       failed") && told.contains(advice), "{told}");
+        for hidden in ["partially", "127.0.0.1:1/", "169.254", "\\x0a"] {
+            assert!(!told.contains(hidden), "{told}");
+        }
+    }
+}
+
 /// A repository that is given only to who has the password, and late while it is told to be.
 fn repository(place: &Place, late: &Arc<AtomicBool>) -> Server {
     let git = |folder: &str, args: &[&str]| {

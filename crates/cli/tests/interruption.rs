@@ -5,8 +5,12 @@
 mod common;
 
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Duration;
 
 use common::{KEY, Place, Ran, bytes_in, contains, run, text};
 use rustix::process::{Pid, Signal, kill_process};
@@ -232,4 +236,61 @@ fn a_book_that_cannot_grow_ends_the_scan() {
     let place = place_of_many();
     scan_with_small_files(&place).fails_saying(&["domesday: "]);
     assert_eq!(place.scan(&[]).exits(1).paths().len(), MANY);
+}
+
+/// A server that takes connections and answers only what is asked with `HEAD`; a message for each other request.
+fn silent_server() -> (u16, Receiver<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (sender, asked) = channel();
+    thread::spawn(move || {
+        let mut kept = Vec::new();
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut line = String::new();
+            BufReader::new(&stream).read_line(&mut line).unwrap();
+            if line.starts_with("HEAD") {
+                let answer = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\nConnection: close\r\n\r\n";
+                stream.write_all(answer.as_bytes()).unwrap();
+                continue;
+            }
+            kept.push(stream);
+            if sender.send(()).is_err() {
+                return;
+            }
+        }
+    });
+    (port, asked)
+}
+
+/// Listing, reading, and what a program of git's waits for.
+#[test]
+fn a_remote_that_does_not_answer_holds_nobody_up() {
+    let (port, asked) = silent_server();
+    for target in ["http://127.0.0.1:PORT/page", "http://127.0.0.1:PORT/repo.git", "s3://bucket"] {
+        let place = Place::new();
+        let target = target.replace("PORT", &port.to_string());
+        let mut command = place.command(["scan", &target, "--state", "state", "--quiet"]);
+        if target.starts_with("http") && !target.ends_with(".git") {
+            command.arg("--allow-private");
+        }
+        command.env("PATH", std::env::var_os("PATH").unwrap());
+        command.env("AWS_ENDPOINT_URL", format!("http://127.0.0.1:{port}")).env("AWS_ALLOW_HTTP", "true");
+        command.env("AWS_ACCESS_KEY_ID", "fake").env("AWS_SECRET_ACCESS_KEY", "fake");
+        let mut child = spawn(command);
+        asked.recv().unwrap();
+        send(&child, Signal::TERM);
+        // Generous: it waits for minutes where it waits for the remote.
+        for _ in 0..400 {
+            if child.try_wait().unwrap().is_some() {
+                break;
+            }
+            thread::park_timeout(Duration::from_millis(50));
+        }
+        if child.try_wait().unwrap().is_none() {
+            child.kill().unwrap();
+            panic!("{target} is still scanned");
+        }
+        wait(child).exits(3);
+    }
 }

@@ -187,3 +187,35 @@ fn it_counts_the_same_wherever_it_is() {
     let ran = git.scan(&[]).exits(0);
     assert_eq!(unsupported(&ran.json()), json!([{ "format": "pdf", "count": 1 }]));
 }
+
+/// A repository of two commits, in which a PDF is, and a clone of it that has only the last.
+#[test]
+fn what_a_clone_does_not_have_is_named_and_problems_have_paths() {
+    let place = Place::new();
+    let git = |args: &[&str]| {
+        let who = ["-c", "user.name=A", "-c", "user.email=a@example.com", "-c", "protocol.file.allow=always"];
+        let mut git = Command::new("git");
+        git.args(who).args(args).current_dir(place.path(".")).env("GIT_CONFIG_GLOBAL", "/dev/null");
+        assert!(git.output().unwrap().status.success(), "{args:?}");
+    };
+    place.file("docs/a.pdf", open_pdf());
+    git(&["-C", "tree", "init", "-q"]);
+    git(&["-C", "tree", "add", "-A"]);
+    git(&["-C", "tree", "commit", "-q", "-m", "first"]);
+    git(&["-C", "tree", "commit", "-q", "--allow-empty", "-m", "second"]);
+    let from = format!("file://{}", place.tree().display());
+    git(&["clone", "-q", "--bare", "--depth=1", &from, "shallow"]);
+    let scan = |args: &[&str]| place.run(&[&["scan", "shallow", "--state", "state"], args].concat());
+    let report = scan(&[]).exits(0).json();
+    assert_eq!(report["summary"]["complete"], true);
+    assert_eq!(report["summary"]["skipped"][0]["reason"], "shallow_history");
+    let table = scan(&["--format", "table", "--rescan"]).exits(0).text();
+    assert!(table.contains("shallow/shallow history: ") && table.contains("--unshallow"), "{table}");
+    let problems = place.run(&["problems", "--state", "state", "--json"]).exits(0).json();
+    let is_named = |end: &str| {
+        let paths = problems.as_array().unwrap().iter().map(|problem| problem["path"].as_str().unwrap());
+        paths.into_iter().any(|path| path.ends_with(end))
+    };
+    assert!(is_named("/shallow/shallow history") && is_named("/shallow/docs/a.pdf"), "{problems}");
+    scan(&["--strict"]).exits(3);
+}

@@ -178,7 +178,13 @@ impl Address {
             },
             (Some(user), UserInfo::Login) => (Some(Login::of(user)?), host.clone()),
             (Some(user), UserInfo::User) if !user.contains(':') => (None, format!("{user}@{host}")),
-            (Some(_), UserInfo::User | UserInfo::Refused) => {
+            (Some(_), UserInfo::User) => {
+                return Err(TargetError::new(format!(
+                    "an address of scheme {scheme} has a password in it, which is not used there: give a private key with \
+                     --credential instead"
+                )));
+            }
+            (Some(_), UserInfo::Refused) => {
                 return Err(TargetError::new(format!(
                     "an address of scheme {scheme} has a secret in it: give it with --credential instead"
                 )));

@@ -205,7 +205,8 @@ pub struct WebFlags {
     pub sitemap: bool,
     /// The address is that of a list of addresses.
     pub address_list: bool,
-    pub allow_private: bool,
+    /// What is reached beside the public network: without ranges, private networks and this machine.
+    pub allow_private: Option<Vec<String>>,
 }
 
 /// How a data source was named where its objects are shown.

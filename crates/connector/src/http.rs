@@ -2,6 +2,7 @@
 //!
 //! Redirects are not followed: whoever asks decides where a request, and a credential with it, may go.
 
+mod certificates;
 mod retry;
 
 use std::time::Duration;
@@ -9,6 +10,7 @@ use std::time::Duration;
 use reqwest::redirect::Policy;
 use reqwest::{Client, ClientBuilder};
 
+pub use certificates::Certificates;
 pub use retry::{parse_date, retry_after, until};
 
 /// How long a connection may take to come about.

@@ -36,7 +36,7 @@ pub use error::{ContentError, ObjectError};
 pub use format::{Format, HEAD_LEN, detect, detect_seekable};
 pub use input::{Input, ReadAt};
 pub use table::{NestedTable, OpenTable, RowReader, TableFile, Tables};
-pub use unsupported::{UnsupportedFormat, recognise};
+pub use unsupported::{UnsupportedFormat, git_lfs_oid, recognise};
 pub use unwrap::{Unwrapped, unwrap};
 
 #[cfg(test)]

@@ -32,4 +32,4 @@ pub use scoring::{Evidence, Evidences, PathKind, Weighed, Weight};
 
 /// What a scan says of the same bytes with the same rules: its findings, and the formats that are read or recognised.
 /// Raised with every change of these, so that what an earlier version scanned is scanned again.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;

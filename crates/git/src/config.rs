@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use domesday_connector::credentials::Method;
+use domesday_connector::fields::FieldType;
+use domesday_connector::http::Certificates;
 use domesday_connector::{ConnectorError, parse_configuration};
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +31,21 @@ domesday_connector::configuration! {
         /// and a key for `ssh`.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub authentication: Option<Method>,
+        /// The authorities that may have signed the server's certificate, in PEM. Without it the system's. An absolute
+        /// path on the worker.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub ca_file: Option<String>,
+        /// A certificate that says who connects, in PEM, where the server asks for one. An absolute path on the worker.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub cert_file: Option<String>,
+        /// The private key of `cert_file`, in PEM. An absolute path on the worker.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub key_file: Option<String>,
+        /// Which keys of an `ssh` server are accepted: `strict`, those that `known_hosts` of the worker's user has; or
+        /// `accept_new`, also that of a server which it does not have, and which is then added. A key that has changed is
+        /// never accepted.
+        #[serde(skip_serializing_if = "SshHostKeys::is_strict")]
+        pub ssh_host_keys: SshHostKeys,
         /// Scan only what these branches, tags or commits lead to.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub refs: Vec<String>,
@@ -56,6 +73,27 @@ domesday_connector::configuration! {
         /// Leave out files larger than this, in bytes.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub max_file_size: Option<u64>,
+    }
+}
+
+/// Which keys of an SSH server are accepted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SshHostKeys {
+    #[default]
+    Strict,
+    AcceptNew,
+}
+
+impl SshHostKeys {
+    fn is_strict(&self) -> bool {
+        *self == SshHostKeys::Strict
+    }
+}
+
+impl FieldType for SshHostKeys {
+    fn type_name() -> String {
+        "`strict` or `accept_new`".to_owned()
     }
 }
 
@@ -106,6 +144,11 @@ impl GitConfig {
         if self.path.is_some() && self.authentication.is_some() {
             return Err("`authentication` is for a remote repository".to_owned());
         }
+        let has_certificates = self.certificates() != Certificates::default();
+        if self.path.is_some() && (has_certificates || !self.ssh_host_keys.is_strict()) {
+            return Err("certificates and `ssh_host_keys` are for a remote repository".to_owned());
+        }
+        self.certificates().check()?;
         let others = !self.refs.is_empty() || self.since_commit.is_some();
         match &self.range {
             Some(range) if parse_range(range).is_none() => {
@@ -120,6 +163,12 @@ impl GitConfig {
             return Err("`staged` cannot be with `refs`, `since_commit` or `range`".to_owned());
         }
         Ok(())
+    }
+
+    /// The certificates that it names.
+    pub(super) fn certificates(&self) -> Certificates {
+        let Self { ca_file, cert_file, key_file, .. } = self;
+        Certificates { ca_file: ca_file.clone(), cert_file: cert_file.clone(), key_file: key_file.clone() }
     }
 
     pub(super) fn selection(&self) -> Selection<'_> {
@@ -192,6 +241,9 @@ mod tests {
             (json!({ "url": "git@example.com:r", "authentication": "basic" }), "`authentication`"),
             (json!({ "url": "https://example.com/r", "authentication": "s3" }), "`authentication`"),
             (json!({ "path": "/r", "authentication": "basic" }), "`authentication`"),
+            (json!({ "path": "/r", "ssh_host_keys": "accept_new" }), "`ssh_host_keys`"),
+            (json!({ "url": "git@example.com:r", "ssh_host_keys": "any" }), "`ssh_host_keys`"),
+            (json!({ "url": "https://example.com/r", "ca_file": "ca.pem" }), "`ca_file`"),
             (json!({ "path": "/r", "worktree": true }), "`worktree`"),
             (json!({ "path": "/r", "range": "a" }), "`range`"),
             (json!({ "path": "/r", "range": "a...b" }), "`range`"),

@@ -9,7 +9,7 @@
 //! is held for each object of the packs.
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use domesday_model::VersionMarks;
@@ -33,6 +33,13 @@ const NOT_SAMPLE: u8 = 1 << 2;
 const IN_FOLDERS: u32 = 3;
 const COMMIT: u8 = 1 << 7;
 
+/// Submodules of one repository that are named, at most.
+const SUBMODULES_MAX: usize = 10_000;
+/// What stands for the rest.
+const MORE_SUBMODULES: &[u8] = b"...";
+/// Bytes of the path of a submodule, at most.
+const PATH_LEN_MAX: usize = 4_096;
+
 /// What is known of a repository's blobs.
 pub(super) struct BlobKinds {
     packs: Arc<Vec<Arc<Pack>>>,
@@ -42,6 +49,8 @@ pub(super) struct BlobKinds {
     loose: HashMap<ObjectId, u8>,
     /// Commits and trees that are not there or not what their names say: what they lead to is not known.
     unread: Vec<ObjectId>,
+    /// Paths at which a commit of another repository is.
+    submodules: BTreeSet<Vec<u8>>,
     /// Whether all paths are known.
     is_whole: bool,
 }
@@ -52,6 +61,55 @@ struct Step {
     /// Another that was at the same path.
     before: Option<ObjectId>,
     folder: PathKind,
+    /// The folder in the trail.
+    at: usize,
+}
+
+/// The names of the folders that were gone into, of which a path is put together only where one is needed.
+struct Trail {
+    names: Vec<u8>,
+    /// Each with the number of the folder it is in, and where its name ends; the first is the root.
+    folders: Vec<(usize, usize)>,
+}
+
+impl Default for Trail {
+    fn default() -> Trail {
+        Trail::below(b"")
+    }
+}
+
+impl Trail {
+    /// Below a folder with this path.
+    fn below(path: &[u8]) -> Trail {
+        Trail { names: path.to_vec(), folders: vec![(0, path.len())] }
+    }
+
+    /// The number of a folder in the one of this number.
+    fn enter(&mut self, inside: usize, name: &[u8]) -> usize {
+        self.names.extend_from_slice(name);
+        self.folders.push((inside, self.names.len()));
+        self.folders.len() - 1
+    }
+
+    /// The path of what has this name in a folder; of a longer one than [`PATH_LEN_MAX`] the end.
+    fn path(&self, mut folder: usize, name: &[u8]) -> Vec<u8> {
+        let mut path: Vec<u8> = name.iter().rev().copied().take(PATH_LEN_MAX).collect();
+        loop {
+            let (inside, end) = self.folders[folder];
+            let start = if folder == 0 { 0 } else { self.folders[folder - 1].1 };
+            if end > start && path.len() < PATH_LEN_MAX {
+                path.push(b'/');
+                path.extend(self.names[start..end].iter().rev());
+            }
+            if folder == 0 {
+                break;
+            }
+            folder = inside;
+        }
+        path.truncate(PATH_LEN_MAX);
+        path.reverse();
+        path
+    }
 }
 
 impl BlobKinds {
@@ -59,11 +117,22 @@ impl BlobKinds {
     pub fn new(repository: &Repository, config: &GitConfig, roots: Vec<ObjectId>) -> BlobKinds {
         let packs = repository.store.packs();
         let packed = packs.iter().map(|pack| vec![0; pack.index.count() as usize]).collect();
-        let mut kinds =
-            BlobKinds { packs, packed, loose: HashMap::new(), unread: Vec::new(), is_whole: true };
+        let mut kinds = BlobKinds {
+            packs,
+            packed,
+            loose: HashMap::new(),
+            unread: Vec::new(),
+            submodules: BTreeSet::new(),
+            is_whole: true,
+        };
         let read = match config.selection() {
             Selection::Everything => kinds.history(repository),
-            Selection::Staged => kinds.staged(repository),
+            Selection::Staged => {
+                let read = kinds.staged(repository);
+                // Of a part that is to be committed their histories are none.
+                kinds.submodules.clear();
+                read
+            }
             Selection::Reachable { .. } | Selection::Range { .. } => {
                 let mut before = None;
                 roots.into_iter().try_for_each(|root| kinds.root(repository, root, &mut before))
@@ -89,6 +158,11 @@ impl BlobKinds {
         missing.sort_unstable();
         missing.dedup();
         Ok(missing)
+    }
+
+    /// The paths of submodules, in order.
+    pub fn submodules(&self) -> impl Iterator<Item = &Vec<u8>> {
+        self.submodules.iter()
     }
 
     pub fn of(&self, id: &ObjectId) -> PathKind {
@@ -155,12 +229,16 @@ impl BlobKinds {
         staged::each_entry(repository, |entry| {
             match entry.kind {
                 EntryKind::Blob => self.add(&entry.id, PathKind::of(entry.path))?,
-                EntryKind::Tree => folders.push((entry.id, PathKind::of(entry.path))),
-                EntryKind::Submodule => {}
+                EntryKind::Tree => {
+                    folders.push((entry.id, PathKind::of(entry.path), Trail::below(entry.path)))
+                }
+                EntryKind::Submodule => self.note_submodule(&Trail::default(), 0, entry.path),
             }
             Ok(())
         })?;
-        folders.into_iter().try_for_each(|(tree, folder)| self.trees(repository, tree, None, folder))
+        folders
+            .into_iter()
+            .try_for_each(|(tree, folder, trail)| self.trees(repository, tree, None, folder, trail))
     }
 
     /// Goes through the tree of a commit; `before` is that of the commit before.
@@ -170,7 +248,7 @@ impl BlobKinds {
         root: ObjectId,
         before: &mut Option<ObjectId>,
     ) -> Result<(), GitError> {
-        self.trees(repository, root, before.replace(root), PathKind::default())
+        self.trees(repository, root, before.replace(root), PathKind::default(), Trail::default())
     }
 
     /// Goes through a tree and all in it.
@@ -180,12 +258,13 @@ impl BlobKinds {
         tree: ObjectId,
         before: Option<ObjectId>,
         folder: PathKind,
+        mut trail: Trail,
     ) -> Result<(), GitError> {
         let mut pending = Vec::new();
         if self.enter(&tree, folder)? {
-            pending.push(Step { tree, before, folder });
+            pending.push(Step { tree, before, folder, at: 0 });
         }
-        while let Some(Step { tree, before, folder }) = pending.pop() {
+        while let Some(Step { tree, before, folder, at }) = pending.pop() {
             let mut read =
                 |tree: ObjectId| self.readable(&tree, repository.tree_data(&tree)).map(Option::flatten);
             let Some(data) = read(tree)? else {
@@ -209,14 +288,23 @@ impl BlobKinds {
                         let folder = folder.or(PathKind::of_folder(entry.name));
                         if self.enter(&entry.id, folder)? {
                             let before = old.map(|old| old.id);
-                            pending.push(Step { tree: entry.id, before, folder });
+                            let at = trail.enter(at, entry.name);
+                            pending.push(Step { tree: entry.id, before, folder, at });
                         }
                     }
-                    EntryKind::Submodule => {}
+                    EntryKind::Submodule => self.note_submodule(&trail, at, entry.name),
                 }
             }
         }
         Ok(())
+    }
+
+    fn note_submodule(&mut self, trail: &Trail, folder: usize, name: &[u8]) {
+        let path = trail.path(folder, name);
+        if !self.submodules.contains(&path) {
+            let is_full = self.submodules.len() >= SUBMODULES_MAX;
+            self.submodules.insert(if is_full { MORE_SUBMODULES.to_vec() } else { path });
+        }
     }
 
     /// What was read, unless it is not there or not what its name says: that is noted, and the rest is gone through.

@@ -17,9 +17,11 @@ mod error;
 mod factory;
 mod files;
 mod forest;
+mod gaps;
 mod hash;
 mod id;
 mod kinds;
+mod lfs;
 mod listing;
 mod origin;
 mod parse;
@@ -47,6 +49,7 @@ use domesday_scheduler::{DeltaReuse, OpenBytes, Opened, PathKind};
 
 pub use config::GitConfig;
 pub use factory::GitFactory;
+use gaps::Gap;
 use id::ObjectId;
 use source::Source;
 use store::{Bytes, Decoded, ObjectData, Scannable};
@@ -95,7 +98,16 @@ impl Connector for Git {
         let key = &object.key;
         let failed = |error: ConnectorError| ObjectError::new(error.reason(), error.to_string());
         if let Some(id) = ObjectId::from_hex(key.as_bytes()) {
-            return self.0.open_object(&id).map(opened).map_err(failed);
+            let data = self.0.open_object(&id).map_err(failed)?;
+            if let ObjectData::Held(held) = &data
+                && let Some(content) = self.0.lfs_content(&held.object.data)
+            {
+                return content.map(Opened::Bytes);
+            }
+            return Ok(opened(data));
+        }
+        if let Some(gap) = Gap::of_key(key.as_bytes()) {
+            return Err(gap.error());
         }
         let repository = self.0.repository().map_err(failed)?;
         if let (Some(path), Some(root)) = (worktree::path_of(key), &repository.root) {

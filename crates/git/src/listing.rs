@@ -6,7 +6,10 @@
 //! repacked meanwhile is no problem.
 
 use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::panic::resume_unwind;
+use std::path::Path;
 use std::sync::Arc;
 use std::{thread, vec};
 
@@ -15,12 +18,15 @@ use domesday_connector::{ConnectorError, Listing};
 use domesday_model::{Reason, RecordKind, UnitRecord, VersionMarks};
 
 use super::Source;
+use super::conditions::Conditions;
 use super::config::GitConfig;
 use super::covered::{Covered, Tracked};
 use super::error::GitError;
 use super::forest::Forest;
+use super::gaps::Gap;
 use super::id::{ObjectId, ObjectKind};
 use super::kinds::{self, BlobKinds};
+use super::lfs;
 use super::repository::Repository;
 use super::select::{Selected, Verdict};
 use super::store::pack::Pack;
@@ -43,6 +49,7 @@ struct State {
     selected: Selected,
     kinds: BlobKinds,
     missing: Vec<ObjectId>,
+    gaps: Vec<Gap>,
     stage: Stage,
 }
 
@@ -57,6 +64,8 @@ enum Stage {
     Missing(vec::IntoIter<ObjectId>),
     /// Files of the database that cannot be read or that lie, by name: opening one tells what is wrong.
     Broken(vec::IntoIter<Vec<u8>>),
+    /// What belongs to the repository and is not in it.
+    Gaps(vec::IntoIter<Gap>),
     /// The files of the folder, where they are asked for: a container of its own.
     Worktree(bool),
 }
@@ -68,6 +77,7 @@ enum Found {
     Absent(ObjectId),
     Missing(ObjectId),
     Broken(Vec<u8>),
+    Gap(Gap),
     /// The folder of the working tree.
     Worktree,
 }
@@ -140,8 +150,9 @@ impl State {
             Ok::<_, GitError>(kinds.join().unwrap_or_else(|panic| resume_unwind(panic)))
         })?;
         let uncommitted = config.uncommitted && repository.root.is_some();
+        let gaps = gaps(&repository, config, &selected, &kinds)?;
         let (max_file_size, missing) = (config.max_file_size, Vec::new());
-        Ok(State { repository, max_file_size, uncommitted, selected, kinds, missing, stage })
+        Ok(State { repository, max_file_size, uncommitted, selected, kinds, missing, gaps, stage })
     }
 
     fn next_batch(&mut self, max: usize) -> Result<Vec<UnitRecord>, GitError> {
@@ -158,6 +169,7 @@ impl State {
                     records.push(record(id.to_name(), 0, VersionMarks::default(), None));
                 }
                 Some(Found::Broken(name)) => records.push(record(name, 0, VersionMarks::default(), None)),
+                Some(Found::Gap(gap)) => records.push(gap.record()),
                 Some(Found::Worktree) => {
                     let folder = record(WORKTREE.to_vec(), 0, VersionMarks::default(), None);
                     records.push(UnitRecord { kind: RecordKind::Directory, ..folder });
@@ -173,6 +185,11 @@ impl State {
         if kind == Some(ObjectKind::Tree) && !self.kinds.is_blob(id) {
             return None;
         }
+        let content = match kind {
+            Some(ObjectKind::Blob) => lfs::content_size(&self.repository, id, size),
+            _ => None,
+        };
+        let size = content.unwrap_or(size);
         let reason = match self.selected.chosen.judge(id, kind) {
             Verdict::Pass => return None,
             Verdict::Skip(reason) => Some(reason),
@@ -182,7 +199,11 @@ impl State {
             Some(ObjectKind::Blob) => kinds::metadata(self.kinds.of(id)),
             _ => None,
         };
-        let marks = kinds::marks(id, metadata.as_deref());
+        let marks = match (content, metadata.as_deref()) {
+            // Another version of the object than the pointer alone, which it was before this was fetched.
+            (Some(_), metadata) => kinds::marks(id, Some(&format!("{} lfs", metadata.unwrap_or_default()))),
+            (None, metadata) => kinds::marks(id, metadata),
+        };
         Some(UnitRecord { metadata, ..record(id.to_name(), size, marks, reason) })
     }
 
@@ -195,6 +216,7 @@ impl State {
                 Stage::Absent(ids) => ids.next().map(Found::Absent),
                 Stage::Missing(ids) => ids.next().map(Found::Missing),
                 Stage::Broken(names) => names.next().map(Found::Broken),
+                Stage::Gaps(gaps) => gaps.next().map(Found::Gap),
                 Stage::Worktree(is_asked) => {
                     return Ok(std::mem::take(is_asked).then_some(Found::Worktree));
                 }
@@ -220,11 +242,13 @@ impl State {
             Stage::Few(_) | Stage::Loose(_) => {
                 let absent = self.selected.take_absent();
                 self.missing = self.missing(&absent)?;
+                self.gaps.extend((!absent.is_empty()).then_some(Gap::Partial));
                 Stage::Absent(absent.into_iter())
             }
             Stage::Absent(_) => Stage::Missing(std::mem::take(&mut self.missing).into_iter()),
             Stage::Missing(_) => Stage::Broken(store.broken_names().into_iter()),
-            Stage::Broken(_) => Stage::Worktree(self.uncommitted),
+            Stage::Broken(_) => Stage::Gaps(std::mem::take(&mut self.gaps).into_iter()),
+            Stage::Gaps(_) => Stage::Worktree(self.uncommitted),
             Stage::Worktree(_) => Stage::Worktree(false),
         };
         Ok(())
@@ -245,6 +269,21 @@ impl State {
         });
         Ok(missing)
     }
+}
+
+/// What of the chosen part of the history is cut off or in another repository.
+fn gaps(
+    repository: &Repository,
+    config: &GitConfig,
+    selected: &Selected,
+    kinds: &BlobKinds,
+) -> Result<Vec<Gap>, GitError> {
+    let is_chosen = |id: &ObjectId| selected.chosen.judge(id, Some(ObjectKind::Commit)) == Verdict::Scan;
+    let is_cut = repository.cut_commits()?.iter().any(is_chosen);
+    let conditions = Conditions::new(config)?;
+    let is_kept = |path: &&Vec<u8>| conditions.keeps(Path::new(OsStr::from_bytes(path)), false);
+    let submodules = kinds.submodules().filter(is_kept).cloned().map(Gap::Submodule);
+    Ok(is_cut.then_some(Gap::Shallow).into_iter().chain(submodules).collect())
 }
 
 /// Every commit that the repository has, whether a reference leads to it or not.

@@ -26,7 +26,7 @@ use domesday_model::ObjectKey;
 
 use super::error::GitError;
 use super::repository::discover;
-pub use access::{Access, Authentication};
+pub use access::{Access, Authentication, Trust};
 pub use run::{Alive, Watch};
 use run::{LOOK_EVERY, Limits, Run};
 pub use url::RemoteUrl;
@@ -56,6 +56,7 @@ pub struct MirrorCache {
     max_time: Duration,
     /// The program that speaks SSH, as the shell has it.
     ssh: String,
+    trust: Trust,
 }
 
 /// A mirror that stays for as long as this lives.
@@ -74,7 +75,13 @@ impl Mirror {
 impl MirrorCache {
     pub fn new(folder: Option<PathBuf>, max_bytes: u64) -> MirrorCache {
         let folder = folder.unwrap_or_default();
-        MirrorCache { folder, max_bytes, max_time: FETCH_MAX, ssh: "ssh".to_owned() }
+        let (max_time, ssh, trust) = (FETCH_MAX, "ssh".to_owned(), Trust::default());
+        MirrorCache { folder, max_bytes, max_time, ssh, trust }
+    }
+
+    /// The same, which knows the other side so.
+    pub fn trusting(self, trust: Trust) -> MirrorCache {
+        MirrorCache { trust, ..self }
     }
 
     /// The same with another program in the place of `ssh`.
@@ -107,6 +114,7 @@ impl MirrorCache {
             watch,
             folder: &self.folder,
             ssh: &self.ssh,
+            trust: &self.trust,
             key_path: self.path(&key, "key"),
             lock: &fetching,
             limits: Limits { size: None, time: self.max_time },
@@ -150,6 +158,7 @@ impl MirrorCache {
             watch,
             folder: &self.folder,
             ssh: &self.ssh,
+            trust: &self.trust,
             key_path: self.path(&key(url), "ask-key"),
             lock: &asking,
             limits: Limits { size: None, time: ASK_MAX },

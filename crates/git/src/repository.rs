@@ -89,6 +89,23 @@ impl Repository {
         !self.shallow.is_empty()
     }
 
+    /// The commits at which its history was cut: those of which a parent is not here.
+    pub fn cut_commits(&self) -> Result<Vec<ObjectId>, GitError> {
+        let mut cut = Vec::new();
+        for id in &self.shallow {
+            // What is named and not here, or damaged, says nothing of its parents.
+            let Some(Ok(object)) = self.store.find_known(id)?.map(|_| self.store.read(id)) else { continue };
+            let Ok(commit) = Commit::parse(id, &object.data) else { continue };
+            for parent in commit.parents {
+                if self.store.find_known(&parent)?.is_none() {
+                    cut.push(*id);
+                    break;
+                }
+            }
+        }
+        Ok(cut)
+    }
+
     /// Calls `with` with a commit; `None` where its absence is no fault.
     pub fn commit<T>(
         &self,

@@ -11,15 +11,18 @@ use std::time::{Duration, Instant};
 use std::{env, thread};
 
 use domesday_connector::{ConnectorError, Surroundings};
+use domesday_content::ObjectError;
 use domesday_model::{Backoff, Reason, TrustContent};
+use domesday_scheduler::{OpenBytes, waiting};
 use parking_lot::Mutex;
 
 use super::config::{GitConfig, KIND};
 use super::covered::{Covered, Tracked};
 use super::error::GitError;
 use super::id::ObjectId;
+use super::lfs;
 use super::listing::blocking;
-use super::remote::{Access, Alive, Authentication, MIRRORS_BYTES, MirrorCache, RemoteUrl, Watch};
+use super::remote::{Access, Alive, Authentication, MIRRORS_BYTES, MirrorCache, RemoteUrl, Trust, Watch};
 use super::repository::Repository;
 use super::select::Selected;
 use super::store::ObjectData;
@@ -76,7 +79,9 @@ impl Source {
                 let access = Access::new(&url, config.authentication, surroundings)?;
                 let folder = surroundings.own_state.clone().or_else(cache_folder);
                 let folder = folder.and_then(|folder| path::absolute(folder.join(MIRRORS_FOLDER)).ok());
-                let mirrors = MirrorCache::new(folder, MIRRORS_BYTES);
+                let trust =
+                    Trust { certificates: config.certificates(), ssh_host_keys: config.ssh_host_keys };
+                let mirrors = MirrorCache::new(folder, MIRRORS_BYTES).trusting(trust);
                 Some(Arc::new(Remote { url, access, mirrors, asked: Mutex::default() }))
             }
         };
@@ -165,6 +170,11 @@ impl Source {
         }
     }
 
+    /// What Git LFS keeps of this blob, if it is a pointer and the content is here.
+    pub fn lfs_content(&self, blob: &[u8]) -> Option<Result<OpenBytes, ObjectError>> {
+        lfs::content(&*self.repository().ok()?, &self.config, blob)
+    }
+
     /// Fetches what `seen` has not, unless that was tried a moment ago, or somebody else just did.
     fn ask(
         &self,
@@ -189,7 +199,7 @@ impl Source {
         }
         let mut outcome = self.ask_once(remote);
         for attempt in 1..ATTEMPTS {
-            if !outcome.as_ref().is_err_and(ConnectorError::is_retryable) {
+            if !outcome.as_ref().is_err_and(ConnectorError::is_retryable) || waiting::is_cancelled() {
                 break;
             }
             thread::park_timeout(BACKOFF.after(attempt));

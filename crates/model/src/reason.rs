@@ -11,6 +11,9 @@ pub enum Weight {
     Skipped,
     /// It was recognised, and nothing here reads its format: the scan is complete unless it is strict.
     Unsupported,
+    /// It belongs to what was scanned and is not in it: another repository, what was never fetched, an older version. It
+    /// is named, and the scan is complete unless it is strict.
+    Elsewhere,
     /// Something that should have been read was not, or not whole: the scan is incomplete.
     Incomplete,
 }
@@ -46,6 +49,8 @@ reasons! {
     Excluded = "excluded", Skipped;
     /// left out by a .domesdayignore file
     Ignored = "ignored", Skipped;
+    /// not allowed by the site's robots.txt
+    Robots = "robots", Skipped;
     /// larger than --max-file-size
     TooLarge = "too_large", Skipped;
     /// a symbolic link, recorded and not followed
@@ -56,6 +61,14 @@ reasons! {
     SpecialFile = "special_file", Skipped;
     /// left at the remote by a partial clone
     NotFetched = "not_fetched", Skipped;
+    /// a shallow clone: the history before it was not fetched
+    ShallowHistory = "shallow_history", Elsewhere;
+    /// a partial clone: objects were left at the remote
+    PartialClone = "partial_clone", Elsewhere;
+    /// the history of a submodule, which is another repository
+    SubmoduleHistory = "submodule_history", Elsewhere;
+    /// versions of a bucket's objects that are not current
+    OlderVersions = "older_versions", Elsewhere;
     /// Domesday's own state
     OwnState = "own_state", Skipped;
     /// an object or a pack of another repository inside this one: scan that repository by its own path
@@ -100,6 +113,8 @@ reasons! {
     EntryLimit = "entry_limit", Incomplete;
     /// more unpacked bytes than the limit
     ByteLimit = "byte_limit", Incomplete;
+    /// more web addresses than the limit
+    AddressLimit = "address_limit", Incomplete;
     /// unpacked to more times its size than the limit
     RatioLimit = "ratio_limit", Incomplete;
     /// scanning it panicked

@@ -25,6 +25,7 @@ use crate::object::ObjectCtx;
 use crate::packet::PacketCtx;
 use crate::source::{CursorState, EnumCursor, ObjectDescriptor};
 use crate::task::{ENUM_BATCH_SIZE, MAX_FETCH_SPAWNS_PER_ENUM, Task};
+use crate::waiting::Working;
 
 /// After so many tasks of its own, a thread looks at the injector first, so that a packet which keeps
 /// every thread busy cannot keep the others out.
@@ -145,6 +146,7 @@ impl WorkerCtx {
 
     fn run_guarded(&mut self, task: Task) {
         let (packet, object) = (Arc::clone(task.packet()), task.object().cloned());
+        let _working = Working::for_packet(&packet);
         let panicked = catch_unwind(AssertUnwindSafe(|| self.run_task(task)));
         if let Err(panic) = panicked {
             match object {

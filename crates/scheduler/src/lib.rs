@@ -49,6 +49,7 @@ mod task;
 #[cfg(test)]
 #[cfg(not(loom))]
 mod tests;
+pub mod waiting;
 
 pub use buffer::{BUFFER_LEN_MAX, BufferPool, TsBufferHandle};
 pub use core::{CHUNK_SIZE, CHUNK_SIZE_MAX, CHUNK_SIZE_MIN, CoreConfig, ScanCore};

@@ -278,7 +278,7 @@ impl ObjectCtx {
         totals.findings.fetch_add(reported as u64, Ordering::Relaxed);
         totals.overflow.fetch_add(overflow, Ordering::Relaxed);
         let weight = flaw.as_ref().map(|flaw| flaw.error.reason.weight());
-        let is_incomplete = !matches!(weight, None | Some(Weight::Unsupported));
+        let is_incomplete = !matches!(weight, None | Some(Weight::Unsupported | Weight::Elsewhere));
         totals.incomplete.fetch_add(u64::from(is_incomplete), Ordering::Relaxed);
         if !kept.is_empty() {
             for kept in &kept {
@@ -296,7 +296,7 @@ impl ObjectCtx {
         }
         let status = match weight {
             None => ObjectStatus::Scanned,
-            Some(Weight::Skipped) => ObjectStatus::Skipped,
+            Some(Weight::Skipped | Weight::Elsewhere) => ObjectStatus::Skipped,
             Some(Weight::Unsupported) => ObjectStatus::Unsupported,
             Some(Weight::Incomplete) if self.touched.load(Ordering::Relaxed) => ObjectStatus::Partial,
             Some(Weight::Incomplete) => ObjectStatus::Failed,

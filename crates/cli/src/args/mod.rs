@@ -195,7 +195,8 @@ pub struct ScanArgs {
     /// Threads that scan [default: one per processor]
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,
-    /// End with 3 also where a format was recognised that is not read, such as pdf
+    /// End with 3 also where a format was recognised that is not read, such as pdf, or where something belongs to a
+    /// source and is not in it, such as the history before a shallow clone
     #[arg(long)]
     pub strict: bool,
     /// Read everything again, also what has not changed since the last scan

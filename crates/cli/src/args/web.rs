@@ -13,7 +13,14 @@ pub struct WebArgs {
     /// The addresses are lists of addresses, one a line: scan those
     #[arg(long, help_heading = "Web addresses", conflicts_with = "crawl")]
     pub address_list: bool,
-    /// Also reach for private, loopback and link-local addresses
-    #[arg(long, help_heading = "Web addresses")]
-    pub allow_private: bool,
+    /// Also reach for private networks and this machine, or for ranges: =10.0.0.0/8,fd00::/8
+    #[arg(
+        long,
+        value_name = "RANGE,…",
+        num_args = 0..=1,
+        require_equals = true,
+        value_delimiter = ',',
+        help_heading = "Web addresses"
+    )]
+    pub allow_private: Option<Vec<String>>,
 }

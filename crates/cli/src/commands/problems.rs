@@ -1,7 +1,7 @@
 //! `domesday problems`: what a scan could not read, or not whole, by name.
 
 use anyhow::Result;
-use domesday_model::{JobStatus, ObjectStatus};
+use domesday_model::JobStatus;
 
 use super::findings::sources;
 use super::which::find_job;
@@ -21,10 +21,7 @@ async fn show(args: &ProblemsArgs) -> Result<Exit> {
     let problems = store.problems(job.id, args.max).await?;
     let format = list_format(args.json);
     output::write_problems(&mut std::io::stdout().lock(), &problems, &sources, format, stdout_style())?;
-    // They come last: where the first is unsupported, all are.
-    let is_complete = match problems.first() {
-        None => true,
-        Some(first) => first.status == ObjectStatus::Unsupported && job.status == JobStatus::Completed,
-    };
+    // Of a job that completed they are formats that are not read, and what is elsewhere.
+    let is_complete = problems.is_empty() || job.status == JobStatus::Completed;
     Ok(if is_complete { Exit::Clean } else { Exit::Incomplete })
 }

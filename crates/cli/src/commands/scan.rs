@@ -37,6 +37,8 @@ use crate::{Exit, connectors, fingerprint, request, rules, say, signals};
 
 /// How often progress is shown.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
+/// How long what is left at the end may take to end.
+const SHUTDOWN_MAX: Duration = Duration::from_secs(2);
 /// Folders listed at once.
 const ENUMERATORS: usize = 2;
 /// Packets in the scan core per thread: one being scanned, one ready.
@@ -131,6 +133,8 @@ pub fn run(args: &ScanArgs) -> Result<Exit> {
         begun,
     };
     let exit = runtime.block_on(scan.run());
+    // A scan that was stopped may have left something that still ends; a program that it runs is ended with it.
+    runtime.shutdown_timeout(SHUTDOWN_MAX);
     // The threads free what they have while the book is closed.
     let Scan { store, core, .. } = scan;
     let end = || {

@@ -11,6 +11,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::human::{duration, timestamp};
 use super::json::write_json_lines;
+use super::origin::place_of_problem;
 use super::summary::ProblemJson;
 use super::table::paint;
 use super::{RuleInfo, Sources, Style, text};
@@ -132,11 +133,11 @@ pub fn write_problems(
     }
     let rows = problems.iter().map(|problem| {
         let separator = if problem.detail.is_empty() { "" } else { ": " };
-        let path = sources.display(problem.datasource, &problem.location);
+        let path = sources.display(problem.datasource, &place_of_problem(problem));
         [
             problem.status.as_str().to_owned(),
             problem.reason.map_or("", Reason::as_str).to_owned(),
-            format!("{path}{separator}{}", problem.detail),
+            format!("{path}{separator}{}", text::shown_line(&problem.detail)),
         ]
     });
     columns(out, ["status", "reason", "path"], rows.collect(), style)

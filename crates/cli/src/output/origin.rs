@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use domesday_model::{Location, Origin};
-use domesday_store::Occurrence;
+use domesday_store::{Occurrence, Problem};
 use serde::Serialize;
 
 use super::human::timestamp;
@@ -15,13 +15,22 @@ const COMMIT_SHOWN: usize = 12;
 
 /// Where a finding is, for people: by the path its object had, where the key itself is none.
 pub fn place(found: &Occurrence) -> Cow<'_, Location> {
-    let Some(path) = found.origin.as_ref().and_then(|origin| origin.path.as_ref()) else {
-        return Cow::Borrowed(&found.location);
+    place_of(&found.location, found.origin.as_ref())
+}
+
+/// The same of something that was not scanned whole.
+pub fn place_of_problem(problem: &Problem) -> Cow<'_, Location> {
+    place_of(&problem.location, problem.origin.as_ref())
+}
+
+fn place_of<'a>(location: &'a Location, origin: Option<&Origin>) -> Cow<'a, Location> {
+    let Some(path) = origin.and_then(|origin| origin.path.as_ref()) else {
+        return Cow::Borrowed(location);
     };
     // The id is the last part of the key; what is before it is the repository, where a source has several.
-    let repository = found.location.key.parent().unwrap_or_default();
+    let repository = location.key.parent().unwrap_or_default();
     let key = repository.join(path.as_bytes());
-    Cow::Owned(Location { key, nested: found.location.nested.clone() })
+    Cow::Owned(Location { key, nested: location.nested.clone() })
 }
 
 /// What a heading says beside the path; empty for an object that is what its key says.

@@ -218,7 +218,7 @@ fn notification(problem: &Problem, sources: &Sources) -> Value {
     let mut out = json!({
         "level": "warning",
         "message": { "text": literal(&format!("{}: {what}{separator}{}", problem.status.as_str(), problem.detail)) },
-        "locations": [location(problem.datasource, &problem.location, sources)],
+        "locations": [location(problem.datasource, &origin::place_of_problem(problem), sources)],
     });
     if let Some(reason) = problem.reason {
         out["descriptor"] = json!({ "id": reason.as_str() });

@@ -12,12 +12,13 @@ use domesday_model::{
     Category, ConfigurationUsed, DatasourceId, JobStatus, Level, Location, ObjectStatus, Reason, Regulation,
     Sensitivity,
 };
-use domesday_store::{Occurrence, Problem};
+use domesday_store::{JobSummary, Occurrence, Problem};
 use owo_colors::Style as Paint;
 use serde::Serialize;
 
 use super::human::{bytes, count, counted, duration};
 use super::json::{StepJson, steps};
+use super::origin::place_of_problem;
 use super::suppressed::{ControlJson, write_suppressed};
 use super::table::{level_paint, paint};
 use super::{BaselineSummary, Sources, Style, Summary, text};
@@ -67,7 +68,15 @@ fn is_complete(summary: &Summary<'_>) -> bool {
     summary.job.status == JobStatus::Completed
         && totals.tasks_open == 0
         && totals.tasks_failed == 0
-        && lost.into_iter().all(|(reason, n)| *n == 0 || reason.weight() == Weight::Skipped)
+        && lost
+            .into_iter()
+            .all(|(reason, n)| *n == 0 || matches!(reason.weight(), Weight::Skipped | Weight::Elsewhere))
+}
+
+/// Whether all that was to be read failed: a source that refuses at its root lists nothing but what it refuses.
+fn is_nothing_read(totals: &JobSummary) -> bool {
+    let failed: u64 = totals.failed.iter().map(|(_, n)| n).sum();
+    totals.bytes_done == 0 && failed > 0 && failed >= totals.objects_listed && totals.tasks_open == 0
 }
 
 /// The summary for people: the end of a table, and what goes to standard error beside a format that
@@ -125,9 +134,14 @@ pub fn write_summary(
     if !is_complete(summary) {
         let verdict = match (summary.job.status, &summary.job.failure_reason) {
             (JobStatus::Completed, _) => "completed but for the above".to_owned(),
+            (JobStatus::PartiallyCompleted, None) if is_nothing_read(totals) => {
+                let why = summary.problems.iter().find(|problem| problem.status == ObjectStatus::Failed);
+                let why = why.map_or("see above", |problem| &problem.detail);
+                format!("failed: nothing could be read: {}", text::shown_line(why))
+            }
             (status, None) => status.as_str().to_lowercase().replace('_', " "),
             (status, Some(why)) => {
-                format!("{}: {}", status.as_str().to_lowercase().replace('_', " "), text::shown(why))
+                format!("{}: {}", status.as_str().to_lowercase().replace('_', " "), text::shown_line(why))
             }
         };
         line(out, style, "job", &paint(style, Paint::new().yellow(), &verdict))?;
@@ -252,9 +266,9 @@ fn write_examples<'a>(
 ) -> io::Result<()> {
     let named: Vec<&Problem> = named.take(EXAMPLES_PER_REASON).collect();
     for problem in &named {
-        let path = sources.display(problem.datasource, &problem.location);
+        let path = sources.display(problem.datasource, &place_of_problem(problem));
         let detail = if problem.detail.is_empty() { "" } else { ": " };
-        let example = format!("{path}{detail}{}", text::shown(&problem.detail));
+        let example = format!("{path}{detail}{}", text::shown_line(&problem.detail));
         writeln!(out, "{:COUNT_WIDTH$}  {}", "", paint(style, Paint::new().dimmed(), &example))?;
     }
     let rest = total.saturating_sub(named.len() as u64);
@@ -349,7 +363,7 @@ pub struct ProblemJson<'a> {
 
 impl<'a> ProblemJson<'a> {
     pub fn new(problem: &'a Problem, sources: &'a Sources) -> Self {
-        let (path, path_hex) = sources.exact(problem.datasource, &problem.location);
+        let (path, path_hex) = sources.exact(problem.datasource, &place_of_problem(problem));
         ProblemJson {
             path,
             path_hex,

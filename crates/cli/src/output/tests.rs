@@ -77,6 +77,7 @@ fn job(status: JobStatus) -> MasterJob {
 
 fn problem(key: &[u8], status: ObjectStatus, reason: Reason, detail: &str) -> Problem {
     Problem {
+        origin: None,
         datasource: DatasourceId(1),
         location: Location { key: ObjectKey::new(key), nested: Vec::new() },
         status,

@@ -42,6 +42,12 @@ pub fn shown_lines(text: &str) -> String {
     text.lines().map(shown).collect::<Vec<_>>().join("\n  ")
 }
 
+/// A message on one line, as a terminal may see it: a line break is a semicolon.
+pub fn shown_line(text: &str) -> String {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.map(|line| shown(line).into_owned()).collect::<Vec<_>>().join("; ")
+}
+
 /// Bytes as a terminal may see them; a backslash is doubled, so that names never imitate an escape.
 pub fn shown_bytes(bytes: &[u8]) -> String {
     let text = escaped(bytes);

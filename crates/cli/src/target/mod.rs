@@ -108,7 +108,7 @@ fn target_flags(args: &ScanArgs) -> TargetFlags {
             crawl_depth: args.web.crawl,
             sitemap: args.web.sitemap,
             address_list: args.web.address_list,
-            allow_private: args.web.allow_private,
+            allow_private: args.web.allow_private.clone(),
         },
     }
 }
@@ -187,6 +187,11 @@ fn remote(
     }
     let name = format!("{kind}:{}", ObjectKey::new(address.text.as_bytes()));
     let reference = match (&address.login, credential) {
+        (Some(Login::Token(_)), Some(_)) => bail!(
+            "{}: what stands before the `@` counts as a token: leave it out, for --credential says who asks (for a user, \
+             `user:password`)",
+            about()
+        ),
         (Some(_), Some(_)) => bail!("{}: give either --credential or a password in the address", about()),
         (None, credential) => credential.cloned(),
         (Some(login), None) => {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use domesday_content::ObjectError;
 use domesday_model::{ObjectKey, Reason};
+use domesday_scheduler::waiting;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::budget::{REQUESTS, shrink};
@@ -61,11 +62,11 @@ pub(super) struct Pending {
 }
 
 impl Pending {
-    /// Waits for the part. May be called anywhere: the request runs on a runtime of its own.
+    /// Waits for the part, as long as its packet is not cancelled. May be called anywhere: the request runs on a runtime
+    /// of its own.
     pub fn wait(self) -> Result<Part, ObjectError> {
-        self.result
-            .recv()
-            .unwrap_or_else(|_| Err(ObjectError::new(Reason::ReadError, "a remote request was lost")))
+        let lost = || Err(ObjectError::new(Reason::ReadError, "a remote request was lost"));
+        waiting::receive(&self.result).unwrap_or_else(lost)
     }
 }
 

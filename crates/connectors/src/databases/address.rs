@@ -60,7 +60,13 @@ pub fn parse_address(text: &str) -> Result<Value, BadAddress> {
         }
         let synonym = SYNONYMS.iter().find(|(synonym, _)| *synonym == name);
         let field = synonym.map_or(&*name, |(_, field)| field);
-        fields.insert(field.to_owned(), typed(field, &value));
+        let value = typed(field, &value);
+        match (fields.get_mut(field), value) {
+            (None, value) => drop(fields.insert(field.to_owned(), value)),
+            // The path names one database, and the query more of them.
+            (Some(Value::Array(given)), Value::Array(more)) => given.extend(more),
+            (Some(_), _) => return Err(bad(&format!("`{name}` is given twice"))),
+        }
     }
     if !schemas.is_empty() {
         let above = if database.is_empty() { "*".to_owned() } else { escaped(&database) };
@@ -119,6 +125,10 @@ mod tests {
                 }),
             ),
             (
+                "postgres://h/a?include=b&include=c,d&databases=e",
+                json!({ "host": "h", "databases": ["a", "e"], "include": ["b", "c", "d"] }),
+            ),
+            (
                 "postgres://?host=/run/postgresql&schema=s&include=db",
                 json!({ "host": "/run/postgresql", "include": ["db", "*.s"] }),
             ),
@@ -126,6 +136,18 @@ mod tests {
             let configuration = parse_address(text).unwrap();
             assert_eq!(configuration, expected, "{text}");
             DatabaseConfig::parse("postgres", &configuration).unwrap();
+        }
+    }
+
+    #[test]
+    fn what_is_no_list_is_given_once() {
+        for (text, name) in [
+            ("postgres://h/d?mode=full&mode=sample", "`mode`"),
+            ("postgres://h/d?sslmode=require&tls=disable", "`tls`"),
+            ("postgres://h/d?host=other", "`host`"),
+        ] {
+            let told = parse_address(text).unwrap_err().to_string();
+            assert!(told.contains(name), "{told}");
         }
     }
 

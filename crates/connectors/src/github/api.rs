@@ -10,13 +10,14 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use domesday_connector::credentials::{Credential, Method};
-use domesday_connector::http::client_builder;
+use domesday_connector::http::{Certificates, client_builder};
 use domesday_connector::{ConnectorError, Host, Surroundings, remote};
 use domesday_model::{Backoff, Reason};
 use parking_lot::Mutex;
 use reqwest::header::{ACCEPT, AUTHORIZATION, ETAG, HeaderMap, HeaderValue, IF_NONE_MATCH, LINK, LOCATION};
 use reqwest::{Client, RequestBuilder, StatusCode, Url};
 
+use super::config::KIND;
 use super::limits::{self, message};
 use super::lru::Lru;
 use super::repository::Repository;
@@ -40,6 +41,7 @@ pub(super) struct Api {
     base: Url,
     method: Method,
     surroundings: Surroundings,
+    certificates: Certificates,
     /// Made when first used: that a configuration is checked must cost nothing.
     client: OnceLock<Client>,
     pages: Mutex<Lru<String, Arc<Kept>>>,
@@ -69,11 +71,12 @@ pub(super) struct Answer {
 }
 
 impl Api {
-    pub fn new(base: Url, method: Method, surroundings: Surroundings) -> Api {
+    pub fn new(base: Url, method: Method, certificates: Certificates, surroundings: Surroundings) -> Api {
         Api {
             base,
             method,
             surroundings,
+            certificates,
             client: OnceLock::new(),
             pages: Mutex::new(Lru::new(PAGES_KEPT)),
             limited: AtomicU32::new(0),
@@ -230,8 +233,9 @@ impl Api {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
-        let client =
-            client_builder().build().map_err(|error| failed(self.base.as_str(), error.to_string()))?;
+        let wrong = |detail| ConnectorError::Configuration { kind: KIND, detail };
+        let builder = self.certificates.apply(client_builder()).map_err(wrong)?;
+        let client = builder.build().map_err(|error| failed(self.base.as_str(), error.to_string()))?;
         Ok(self.client.get_or_init(|| client))
     }
 }

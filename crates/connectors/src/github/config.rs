@@ -2,6 +2,7 @@
 
 use domesday_connector::credentials::Method;
 use domesday_connector::fields::FieldType;
+use domesday_connector::http::Certificates;
 use domesday_connector::{ConnectorError, parse_configuration};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use reqwest::Url;
@@ -57,6 +58,16 @@ domesday_connector::configuration! {
         /// with a credential uses `github` unless said otherwise.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub authentication: Option<Method>,
+        /// The authorities that may have signed the certificates of the API and of the repositories' server, in PEM.
+        /// Without it the system's. An absolute path on the worker.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub ca_file: Option<String>,
+        /// A certificate that says who connects, in PEM, where the server asks for one. An absolute path on the worker.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub cert_file: Option<String>,
+        /// The private key of `cert_file`, in PEM. An absolute path on the worker.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub key_file: Option<String>,
         /// Of each repository, scan only files whose path matches one of these, with the syntax of `.gitignore`
         /// lines.
         #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -136,9 +147,16 @@ impl GithubConfig {
             let name = method.as_str();
             return Err(format!("field `authentication`: `{name}` is not for GitHub; known: {known}"));
         }
+        self.certificates().check()?;
         self.base()?;
         self.excluded()?;
         Ok(())
+    }
+
+    /// The certificates that it names.
+    pub(super) fn certificates(&self) -> Certificates {
+        let Self { ca_file, cert_file, key_file, .. } = self;
+        Certificates { ca_file: ca_file.clone(), cert_file: cert_file.clone(), key_file: key_file.clone() }
     }
 
     /// The API's address, with a slash at its end.
@@ -219,6 +237,7 @@ mod tests {
             (json!({ "owner": "a", "base_url": "ghe.example.com" }), "`base_url`"),
             (json!({ "owner": "a", "base_url": "file:///api" }), "`base_url`"),
             (json!({ "owner": "a", "base_url": "https://x:s3cret@ghe.example.com" }), "`base_url`"),
+            (json!({ "owner": "a", "ca_file": "ca.pem" }), "`ca_file`"),
             (json!({ "owner": "a", "exclude": ["["] }), "`exclude[0]`"),
             (json!({ "owner": "a", "include_wiki": true }), "`include_wiki`"),
         ] {

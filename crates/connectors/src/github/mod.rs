@@ -53,7 +53,7 @@ pub struct GithubFactory {
 
 impl GithubFactory {
     /// With what reads single repositories: its configuration has a `url`, an `authentication`, `paths`,
-    /// `exclude` and a `max_file_size`.
+    /// `exclude`, a `max_file_size`, and the fields of [`Certificates`](domesday_connector::http::Certificates).
     pub fn over(git: impl ConnectorFactory + 'static) -> GithubFactory {
         GithubFactory { git: Arc::new(git) }
     }
@@ -75,7 +75,7 @@ impl GithubFactory {
         Ok(Source {
             web: format!("{}://{}{port}", base.scheme(), host.strip_prefix("api.").unwrap_or(host)),
             excluded: config.excluded().map_err(wrong)?,
-            api: Api::new(base, method, surroundings.clone()),
+            api: Api::new(base, method, config.certificates(), surroundings.clone()),
             method,
             config,
             git: Arc::clone(&self.git),
@@ -157,6 +157,11 @@ impl Source {
         match self.method {
             Method::Unauthenticated => surroundings.credential = None,
             method => configuration["authentication"] = json!(method),
+        }
+        for (field, file) in self.config.certificates().fields() {
+            if let Some(file) = file {
+                configuration[field] = json!(file);
+            }
         }
         if !self.config.paths.is_empty() {
             configuration["paths"] = json!(self.config.paths);

@@ -83,20 +83,52 @@ impl Identity {
             Some(Method::Unauthenticated) => {}
             Some(_) => self.surroundings.check_host(&host)?,
         }
+        let none = |error: object_store::Error| self.no_credential(&error);
         let signed = match self.signer(&host).await? {
             Signer::Nobody => Ok(()),
-            Signer::S3(provider) => provider.get_credential().await.and_then(|credential| {
+            Signer::S3(provider) => {
+                let credential = provider.get_credential().await.map_err(none)?;
                 AwsAuthorizer::new(&credential, "s3", region).try_authorize(request, None)
-            }),
-            Signer::Gcs(provider) => {
-                provider.get_credential().await.map(|credential| bearer(request, &credential.bearer))
             }
-            Signer::Azure(provider) => provider.get_credential().await.and_then(|credential| {
+            Signer::Gcs(provider) => {
+                let credential = provider.get_credential().await.map_err(none)?;
+                bearer(request, &credential.bearer);
+                Ok(())
+            }
+            Signer::Azure(provider) => {
+                let credential = provider.get_credential().await.map_err(none)?;
                 let account = self.config.account.as_deref().unwrap_or_default();
                 AzureAuthorizer::new(&credential, account).try_authorize(request)
-            }),
+            }
         };
-        signed.map_err(|error| ConnectorError::Denied { detail: format!("no credential to be had: {error}") })
+        signed.map_err(|error| ConnectorError::Denied {
+            detail: format!("a request could not be signed: {error}"),
+        })
+    }
+
+    /// That nothing says who asks. The cloud's chain ends at the machine's own identity, whose address says nothing to
+    /// who has none.
+    fn no_credential(&self, error: &object_store::Error) -> ConnectorError {
+        tracing::debug!(%error, "no credential");
+        let detail = match (self.method(), self.kind) {
+            (None, Kind::S3) => {
+                "no credentials found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile in \
+                 ~/.aws/credentials (AWS_PROFILE); or give --credential; a public bucket is read with \
+                 `--set authentication=unauthenticated`"
+            }
+            (None, Kind::Gcs) => {
+                "no credentials found: set GOOGLE_APPLICATION_CREDENTIALS to the key of a service account, or run \
+                 `gcloud auth application-default login`; or give --credential; a public bucket is read with \
+                 `--set authentication=unauthenticated`"
+            }
+            (None, Kind::Azure) => {
+                "no credentials found: set AZURE_STORAGE_ACCOUNT_KEY, or AZURE_CLIENT_ID, AZURE_TENANT_ID and \
+                 AZURE_CLIENT_SECRET; or give --credential; a public container is read with \
+                 `--set authentication=unauthenticated`"
+            }
+            (Some(_), _) => "no token for the credential to be had: check that it is valid",
+        };
+        ConnectorError::Denied { detail: detail.to_owned() }
     }
 
     /// Whether credentials of the cloud's own chain may go to this address.

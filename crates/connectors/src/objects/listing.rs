@@ -32,6 +32,7 @@ use super::Bucket;
 use super::config::Kind;
 use super::page::{Object, Page};
 use super::store::{PageRequest, is_addressable};
+use super::versions;
 
 /// Keys of one page, at most: what the stores give.
 const PAGE_MAX: usize = 1_000;
@@ -52,11 +53,17 @@ enum Mode {
     Slash,
     /// One level: objects, and folders as containers.
     Delimited,
+    /// Of the root, at the end: whether the bucket has versions of objects that are not current.
+    Versions,
 }
 
 impl Mode {
-    const ALL: &'static [(Mode, &'static str)] =
-        &[(Mode::Flat, "flat"), (Mode::Slash, "slash"), (Mode::Delimited, "delimited")];
+    const ALL: &'static [(Mode, &'static str)] = &[
+        (Mode::Flat, "flat"),
+        (Mode::Slash, "slash"),
+        (Mode::Delimited, "delimited"),
+        (Mode::Versions, "versions"),
+    ];
 }
 
 /// Where the next page begins: after a key, or at Azure's marker; empty at the beginning.
@@ -180,12 +187,33 @@ impl PrefixListing {
         asked.await.map_err(lost)?.map_err(|refusal| refusal.into_connector_error())
     }
 
+    /// What stands for the versions that are not listed, if the bucket may have any. A store that does not say so, to us
+    /// or at all, is taken to have none.
+    async fn older_versions(&self) -> Result<Option<UnitRecord>, ConnectorError> {
+        let bucket = Arc::clone(&self.bucket);
+        let prefix = self.prefix.clone();
+        let asked = remote::run(async move { bucket.store.has_older_versions(&prefix).await }).await;
+        Ok(match asked {
+            Ok(Ok(has_any)) => has_any.then(versions::record),
+            Ok(Err(refusal)) => {
+                tracing::info!(error = %refusal.failure.error, "whether the bucket keeps older versions is not known");
+                None
+            }
+            Err(error) => {
+                return Err(ConnectorError::Container { reason: error.reason, detail: error.detail });
+            }
+        })
+    }
+
     /// Where the listing goes on after a page, or that it has ended.
     fn follow(&self, position: &Position, page: &Page) -> Result<State, ConnectorError> {
         if !page.is_truncated {
             return Ok(match position.mode {
                 Mode::Slash => State::At(Position::start(Mode::Delimited)),
-                Mode::Flat | Mode::Delimited => State::Ended,
+                Mode::Flat | Mode::Delimited if self.container.as_bytes().is_empty() => {
+                    State::At(Position::start(Mode::Versions))
+                }
+                Mode::Flat | Mode::Delimited | Mode::Versions => State::Ended,
             });
         }
         let at = if self.bucket.store.kind == Kind::Azure {
@@ -212,7 +240,12 @@ impl PrefixListing {
             !is_seen && !is_with_root
         };
         let folders = page.prefixes.into_iter().filter(is_new).map(|prefix| (self.folder(&prefix), prefix));
-        let objects = page.objects.into_iter().map(|object| (self.object(&object), object.key));
+        // Some stores begin with the key itself where only what comes after it is asked for.
+        let is_after = |object: &Object| {
+            self.bucket.store.kind == Kind::Azure || position.at.is_empty() || object.key > position.at
+        };
+        let objects =
+            page.objects.into_iter().filter(is_after).map(|object| (self.object(&object), object.key));
         let mut records: Vec<(UnitRecord, Vec<u8>)> = objects.chain(folders).collect();
         records.sort_by(|(_, a), (_, b)| a.cmp(b));
         records.into_iter().map(|(record, _)| record).collect()
@@ -275,6 +308,10 @@ impl Listing for PrefixListing {
                 State::First => Position::start(Mode::Flat),
                 State::At(position) => position.clone(),
             };
+            if position.mode == Mode::Versions {
+                self.state = State::Ended;
+                return Ok(self.older_versions().await?.into_iter().collect());
+            }
             let is_first = matches!(self.state, State::First);
             // The first look is as far whatever the caller's pages are: what it sees decides.
             let len = if is_first { PAGE_MAX } else { max.clamp(1, PAGE_MAX) };
@@ -292,13 +329,19 @@ impl Listing for PrefixListing {
             };
             let (state, next) = (self.follow(&position, &page), page.next.clone());
             let is_truncated = page.is_truncated;
-            let records = self.records(&position, page);
+            let mut records = self.records(&position, page);
             if records.is_empty() && is_truncated && next.is_some() {
                 token = next;
                 continue;
             }
             self.state = state?;
             token = None;
+            if matches!(&self.state, State::At(position) if position.mode == Mode::Versions)
+                && records.len() < max
+            {
+                records.extend(self.older_versions().await?);
+                self.state = State::Ended;
+            }
             if !records.is_empty() {
                 return Ok(records);
             }

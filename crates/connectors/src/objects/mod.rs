@@ -16,6 +16,7 @@ mod refusal;
 mod store;
 #[cfg(test)]
 mod tests;
+mod versions;
 
 use std::sync::Arc;
 
@@ -110,10 +111,13 @@ impl Connector for Objects {
     }
 
     fn open(&self, object: &ListedObject) -> Result<Opened, ObjectError> {
+        if versions::stands_for(object) {
+            return Err(versions::error());
+        }
         self.remote.open(&object.key).map(Opened::Bytes)
     }
 
     fn read_ahead(&self, objects: &Arc<[ListedObject]>) -> Option<Box<dyn ReadAhead>> {
-        self.remote.read_ahead(objects).ok()
+        Some(versions::read_ahead(self.remote.read_ahead(objects).ok()?, objects))
     }
 }

@@ -34,6 +34,19 @@ pub(super) fn tag_marks(tag: &str) -> VersionMarks {
     VersionMarks::tagged(tag.trim_start_matches("W/").trim_matches('"').as_bytes())
 }
 
+/// Whether an answer says that versions are kept, or shows one that is not current.
+pub(super) fn has_older_versions(xml: &str) -> bool {
+    let is_versioned =
+        ["Enabled", "Suspended"].iter().any(|status| xml.contains(&format!("<Status>{status}<")));
+    let blobs = || xml.split("<Blob>").skip(1);
+    // Of an account without versions a blob has none of these elements.
+    let is_old = |blob: &str| {
+        blob.contains("<Snapshot>")
+            || blob.contains("<VersionId>") && !blob.contains("<IsCurrentVersion>true<")
+    };
+    xml.contains("<VersioningConfiguration") && is_versioned || blobs().any(is_old)
+}
+
 /// What is being read of an entry.
 #[derive(Default)]
 struct Draft {

@@ -28,6 +28,8 @@ use super::refusal::{Cause, Refusal};
 const REGION: &str = "us-east-1";
 /// Bytes of one page of a listing, at most: 32 MiB, several times what a thousand of the longest keys take.
 const PAGE_LEN_MAX: usize = 32 << 20;
+/// Blobs of the one page on which Azure is asked for older versions.
+const PROBE_LEN: usize = 1_000;
 /// Bytes of an error's description that are read.
 const ERROR_LEN_MAX: usize = 16 << 10;
 /// The version of Azure's protocol: the first in which names that XML cannot carry are encoded is 2021-02-12.
@@ -109,6 +111,23 @@ impl Store {
         let mut response = self.send(&format!("?{}", encoded.join("&")), headers).await?;
         let body = body(&mut response, PAGE_LEN_MAX).await?;
         page::parse(&body).map_err(Refusal::transient)
+    }
+
+    /// Whether the bucket says that it keeps, or has kept, versions that are not current. Azure has no such question for
+    /// whoever reads: there it is what the first page with the prefix shows.
+    pub async fn has_older_versions(&self, prefix: &[u8]) -> Result<bool, Refusal> {
+        let query = match self.kind {
+            Kind::S3 | Kind::Gcs => "?versioning".to_owned(),
+            Kind::Azure => {
+                let prefix = percent_encode(prefix, IN_QUERY);
+                format!(
+                    "?restype=container&comp=list&include=snapshots,versions&maxresults={PROBE_LEN}&prefix={prefix}"
+                )
+            }
+        };
+        let mut response = self.send(&query, HeaderMap::new()).await?;
+        let body = body(&mut response, PAGE_LEN_MAX).await?;
+        Ok(page::has_older_versions(&String::from_utf8_lossy(&body)))
     }
 
     /// Makes one request, to what follows the bucket's address, and gives the answer if it is one.

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use domesday_connector::{ReadAhead, remote};
 use domesday_content::ObjectError;
 use domesday_model::Reason;
-use domesday_scheduler::{OpenBytes, Opened};
+use domesday_scheduler::{OpenBytes, Opened, waiting};
 use parking_lot::Mutex;
 use reqwest::{Method, Url};
 use tokio::runtime::Handle;
@@ -65,11 +65,30 @@ impl Fetching {
     }
 
     /// Waits until the answer begins.
-    fn open(self) -> Result<OpenBytes, ObjectError> {
-        let size = self.head.blocking_recv().map_err(|_| ended())??;
-        let reader =
-            PieceReader { pieces: self.pieces, piece: Vec::new(), at: 0, is_over: false, _fetch: self.fetch };
+    fn open(mut self, runtime: &Handle) -> Result<OpenBytes, ObjectError> {
+        let size =
+            wait_for(runtime, async || (&mut self.head).await).ok_or_else(ended)?.map_err(|_| ended())??;
+        let reader = PieceReader {
+            runtime: runtime.clone(),
+            pieces: self.pieces,
+            piece: Vec::new(),
+            at: 0,
+            is_over: false,
+            _fetch: self.fetch,
+        };
         Ok(OpenBytes::stream(Box::new(reader), size))
+    }
+}
+
+/// Waits for what comes from the runtime, as long as the packet is not cancelled. What is asked for again must not lose
+/// what came meanwhile.
+fn wait_for<T>(runtime: &Handle, mut ask: impl AsyncFnMut() -> T) -> Option<T> {
+    loop {
+        match runtime.block_on(async { timeout(waiting::LOOK_EVERY, ask()).await }) {
+            Ok(answer) => return Some(answer),
+            Err(_) if waiting::is_cancelled() => return None,
+            Err(_) => {}
+        }
     }
 }
 
@@ -79,7 +98,7 @@ fn ended() -> ObjectError {
 
 /// Opens one object now.
 pub(super) fn open(runtime: &Handle, fetcher: &Arc<Fetcher>, address: Url) -> Result<OpenBytes, ObjectError> {
-    Fetching::begin(runtime, Arc::clone(fetcher), address, None).open()
+    Fetching::begin(runtime, Arc::clone(fetcher), address, None).open(runtime)
 }
 
 /// What was handed over of an object.
@@ -187,6 +206,7 @@ impl Fetch {
 
 /// Reads the pieces of an object. Must not be read on the runtime's own threads.
 struct PieceReader {
+    runtime: Handle,
     pieces: mpsc::Receiver<Piece>,
     piece: Vec<u8>,
     at: usize,
@@ -197,7 +217,9 @@ struct PieceReader {
 impl Read for PieceReader {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         if self.at == self.piece.len() && !self.is_over {
-            let piece = self.pieces.blocking_recv().unwrap_or_else(|| Err(ended()));
+            let pieces = &mut self.pieces;
+            let piece = wait_for(&self.runtime, async || pieces.recv().await);
+            let piece = piece.flatten().unwrap_or_else(|| Err(ended()));
             (self.piece, self.at) = (piece.map_err(io::Error::other)?, 0);
             self.is_over = self.piece.is_empty();
         }
@@ -259,7 +281,7 @@ impl ReadAhead for Packet {
         let opened = match std::mem::replace(&mut *place, Place::Taken) {
             Place::Under(fetching) => {
                 drop(place);
-                fetching.open()
+                fetching.open(&self.shared.runtime)
             }
             Place::Waiting | Place::Taken => {
                 drop(place);

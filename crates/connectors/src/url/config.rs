@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::address;
+use super::private::AllowPrivate;
 
 /// The kind, as data sources name it.
 pub const KIND: &str = "url";
@@ -46,10 +47,12 @@ domesday_connector::configuration! {
         /// out.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub crawl: Option<Crawl>,
-        /// Also read private, loopback and link-local addresses, and use the proxies that the environment names:
-        /// a proxy looks names up by itself, so that nothing can be refused.
-        #[serde(skip_serializing_if = "std::ops::Not::not")]
-        pub allow_private: bool,
+        /// Also read what is not on the public network: `true` for private networks (RFC 1918, unique local addresses)
+        /// and this machine, or a list of ranges such as `10.0.0.0/8`. With `true` the proxies that the environment names
+        /// are used, which look names up by themselves. Where clouds tell machines their credentials (`169.254.169.254`
+        /// and its like) is never read.
+        #[serde(skip_serializing_if = "AllowPrivate::is_nothing")]
+        pub allow_private: AllowPrivate,
         /// Read no more than this of each address, in bytes; 256 MiB unless said otherwise.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub max_size: Option<u64>,

@@ -77,7 +77,7 @@ impl Crawler {
                     }
                     self.pages += 1;
                     if !self.rules(fetcher, &link).await.allows(&link) {
-                        found.push(Found::left_out(&link, "crawl", Reason::Excluded));
+                        found.push(Found::left_out(&link, "crawl", Reason::Robots));
                         continue;
                     }
                     if depth + 1 < self.crawl.depth {

@@ -14,7 +14,8 @@ use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url};
 use tokio::time::timeout;
 
 use super::config::UrlConfig;
-use super::guard::{self, PublicOnly};
+use super::guard::{self, Guard};
+use super::private::AllowPrivate;
 use super::{address, text};
 
 const REDIRECTS_MAX: usize = 10;
@@ -31,7 +32,7 @@ const ENCODINGS: &str = "gzip, zstd";
 
 /// Asks for addresses as one data source does.
 pub(super) struct Fetcher {
-    allow_private: bool,
+    allow_private: AllowPrivate,
     authentication: Authentication,
     /// Addresses whose hosts are told who asks.
     named: Vec<Url>,
@@ -110,7 +111,7 @@ impl Fetcher {
             }
         }
         Ok(Fetcher {
-            allow_private: config.allow_private,
+            allow_private: config.allow_private.clone(),
             authentication,
             named,
             surroundings,
@@ -130,7 +131,12 @@ impl Fetcher {
     /// Asks a host of this name at this address, whatever the name means elsewhere.
     #[cfg(test)]
     pub fn with_host(self, name: &str, at: std::net::SocketAddr) -> Fetcher {
-        let client = client_builder().no_proxy().dns_resolver(PublicOnly).resolve(name, at).build().unwrap();
+        let client = client_builder()
+            .no_proxy()
+            .dns_resolver(Guard(AllowPrivate::Nothing))
+            .resolve(name, at)
+            .build()
+            .unwrap();
         Fetcher { client: OnceLock::from(client), ..self }
     }
 
@@ -138,7 +144,7 @@ impl Fetcher {
     #[cfg(test)]
     pub fn through(self, proxy: &str) -> Fetcher {
         let client = client_builder().proxy(reqwest::Proxy::all(proxy).unwrap()).build().unwrap();
-        Fetcher { client: OnceLock::from(client), allow_private: true, ..self }
+        Fetcher { client: OnceLock::from(client), allow_private: AllowPrivate::Private, ..self }
     }
 
     /// An answer that is well, within the time. Asks again, and waits as long as the server wants, within
@@ -212,9 +218,8 @@ impl Fetcher {
         address: &Url,
         is_authenticated: bool,
     ) -> Result<Response, FetchError> {
-        if !self.allow_private {
-            guard::check(address).map_err(|refused| denied(address, &refused.to_string()))?;
-        }
+        guard::check(address, &self.allow_private)
+            .map_err(|refused| denied(address, &refused.to_string()))?;
         let request = self.client(address)?.request(method.clone(), address.clone());
         let request = request.header(ACCEPT_ENCODING, ENCODINGS);
         let request = if is_authenticated { self.authorise(request, address).await? } else { request };
@@ -254,10 +259,11 @@ impl Fetcher {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
+        let builder = client_builder().dns_resolver(Guard(self.allow_private.clone()));
         let builder = match self.allow_private {
-            true => client_builder(),
+            AllowPrivate::Private => builder,
             // A proxy would look names up for us, and reach what it likes.
-            false => client_builder().no_proxy().dns_resolver(PublicOnly),
+            AllowPrivate::Nothing | AllowPrivate::Ranges(_) => builder.no_proxy(),
         };
         let client = builder.build().map_err(|error| passing(address, &error.to_string()))?;
         Ok(self.client.get_or_init(|| client))
@@ -292,6 +298,11 @@ fn judge(address: &Url, response: &Response, is_authenticated: bool) -> Result<(
     };
     let said = match (reason, is_authenticated) {
         (Reason::PermissionDenied, true) => format!("{said}; check the credential and what it may read"),
+        (Reason::PermissionDenied, false) if status == StatusCode::UNAUTHORIZED => {
+            format!(
+                "{said}; give it a credential (`user:password`, or a token with `authentication` `bearer`)"
+            )
+        }
         _ => said,
     };
     Err(FetchError::Final { error: ObjectError::new(reason, said), status: Some(status), is_authenticated })

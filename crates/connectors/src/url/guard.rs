@@ -3,7 +3,9 @@
 //!
 //! Names are looked up here, and what may not be reached is taken out of the answer: the connection goes to
 //! an address that was judged, not to what a second look-up gives. Addresses in place of names pass no
-//! look-up and are judged before the request. What is not known to be public is refused.
+//! look-up and are judged before the request. What is not known to be public is refused, unless it is allowed
+//! ([`AllowPrivate`]). Where clouds tell machines their credentials nothing is ever read: whoever can have a page read
+//! that redirects there would be told them.
 
 use std::error::Error;
 use std::fmt;
@@ -12,31 +14,90 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-/// What was refused.
+use super::private::AllowPrivate;
+
+/// Where clouds answer machines that ask who they are: AWS (machines, containers, clusters), Azure (its own host, and the
+/// common address), Google, Oracle, Alibaba.
+const METADATA_V4: [Ipv4Addr; 6] = [
+    Ipv4Addr::new(169, 254, 169, 254),
+    Ipv4Addr::new(169, 254, 170, 2),
+    Ipv4Addr::new(169, 254, 170, 23),
+    Ipv4Addr::new(168, 63, 129, 16),
+    Ipv4Addr::new(192, 0, 0, 192),
+    Ipv4Addr::new(100, 100, 100, 200),
+];
+const METADATA_V6: [Ipv6Addr; 3] = [
+    Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254),
+    Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x23),
+    Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254),
+];
+/// Their names, for where a proxy looks names up.
+const METADATA_NAMES: [&str; 3] = ["metadata.google.internal", "metadata.goog", "instance-data.ec2.internal"];
+
+/// What was refused, and whether it may be allowed.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Refused(String);
+pub(super) struct Refused {
+    host: String,
+    is_metadata: bool,
+}
 
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Refused(host) = self;
-        write!(
-            f,
-            "{host} is not on the public network; --allow-private (`allow_private`) reads it all the same"
-        )
+        let Refused { host, is_metadata } = self;
+        match is_metadata {
+            true => {
+                write!(f, "{host} is where a cloud tells its machines their credentials, which is never read")
+            }
+            false => write!(
+                f,
+                "{host} is not on the public network; --allow-private (`allow_private`) allows private networks and \
+                 this machine, and --allow-private=RANGE anything else"
+            ),
+        }
     }
 }
 
 impl Error for Refused {}
 
-/// Refuses an address that has a number in place of a name, in whatever form it was written, and it is not
-/// public.
-pub(super) fn check(url: &Url) -> Result<(), Refused> {
+/// Refuses an address that has a number in place of a name, in whatever form it was written, and it may not be reached.
+pub(super) fn check(url: &Url, allowed: &AllowPrivate) -> Result<(), Refused> {
     let host = url.host_str().unwrap_or_default();
     let literal = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    let refused = |is_metadata| Err(Refused { host: host.to_owned(), is_metadata });
     match literal.parse::<IpAddr>() {
-        Ok(ip) if !is_public(ip) => Err(Refused(host.to_owned())),
+        Ok(ip) if is_metadata(ip) => refused(true),
+        Ok(ip) if !may_be_reached(ip, allowed) => refused(false),
+        Err(_) if METADATA_NAMES.contains(&host.trim_end_matches('.')) => refused(true),
         _ => Ok(()),
     }
+}
+
+fn may_be_reached(ip: IpAddr, allowed: &AllowPrivate) -> bool {
+    !is_metadata(ip)
+        && (is_public(ip) || allowed.allows(ip) || inner(ip).is_some_and(|ip| allowed.allows(ip)))
+}
+
+fn is_metadata(ip: IpAddr) -> bool {
+    match ip {
+        IpAddr::V4(ip) => METADATA_V4.contains(&ip),
+        IpAddr::V6(v6) => METADATA_V6.contains(&v6) || inner(ip).is_some_and(is_metadata),
+    }
+}
+
+/// The address of IPv4 that one of IPv6 leads to.
+fn inner(ip: IpAddr) -> Option<IpAddr> {
+    let IpAddr::V6(ip) = ip else { return None };
+    let [a, b, c, d, e, f, g, h] = ip.segments();
+    let (high, low) = match (a, b) {
+        // Mapped, in the old form without a mark, and translated.
+        (0, 0) if [c, d, e] == [0; 3] && matches!(f, 0 | 0xffff) && g != 0 => (g, h),
+        (0x64, 0xff9b) if [c, d, e, f] == [0; 4] => (g, h),
+        // 6to4.
+        (0x2002, _) => (b, c),
+        _ => return None,
+    };
+    let ([x, y], [z, w]) = (high.to_be_bytes(), low.to_be_bytes());
+    Some(Ipv4Addr::new(x, y, z, w).into())
 }
 
 /// Whether the error, or what caused it, is that an address was refused.
@@ -51,19 +112,22 @@ pub(super) fn refused_by<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Ref
     None
 }
 
-/// Looks names up, and gives public addresses only.
-pub(super) struct PublicOnly;
+/// Looks names up, and gives only addresses that may be reached.
+pub(super) struct Guard(pub AllowPrivate);
 
-impl Resolve for PublicOnly {
+impl Resolve for Guard {
     fn resolve(&self, name: Name) -> Resolving {
+        let allowed = self.0.clone();
         Box::pin(async move {
             let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
+            let is_metadata = found.iter().any(|found| is_metadata(found.ip()));
             let any = !found.is_empty();
-            let public: Vec<SocketAddr> = found.into_iter().filter(|found| is_public(found.ip())).collect();
-            if any && public.is_empty() {
-                return Err(Refused(name.as_str().to_owned()).into());
+            let reached: Vec<SocketAddr> =
+                found.into_iter().filter(|found| may_be_reached(found.ip(), &allowed)).collect();
+            if any && reached.is_empty() {
+                return Err(Refused { host: name.as_str().to_owned(), is_metadata }.into());
             }
-            Ok(Box::new(public.into_iter()) as Addrs)
+            Ok(Box::new(reached.into_iter()) as Addrs)
         })
     }
 }
@@ -112,6 +176,46 @@ fn is_public_v6(ip: Ipv6Addr) -> bool {
 mod tests {
     use super::*;
 
+    fn refusal(address: &str, allowed: &AllowPrivate) -> Option<String> {
+        let url = Url::parse(&format!("http://{address}/")).unwrap();
+        check(&url, allowed).err().map(|refused| refused.to_string())
+    }
+
+    #[test]
+    fn what_tells_credentials_is_never_reached() {
+        let ranges = ["0.0.0.0/0", "::/0"].map(|range| range.parse().unwrap()).to_vec();
+        for allowed in [AllowPrivate::Nothing, AllowPrivate::Private, AllowPrivate::Ranges(ranges)] {
+            for address in [
+                "169.254.169.254",
+                "169.254.170.2",
+                "169.254.170.23",
+                "100.100.100.200",
+                "168.63.129.16",
+                "192.0.0.192",
+                "2852039166",
+                "[fd00:ec2::254]",
+                "[::ffff:169.254.169.254]",
+                "[::169.254.169.254]",
+                "[64:ff9b::169.254.169.254]",
+                "[2002:a9fe:a9fe::]",
+                "metadata.google.internal",
+            ] {
+                let refused = refusal(address, &allowed).unwrap_or_else(|| panic!("{address} is reached"));
+                assert!(refused.contains("never"), "{refused}");
+            }
+        }
+        let private = |address| refusal(address, &AllowPrivate::Private);
+        for address in ["127.0.0.1", "10.1.2.3", "[::1]", "[fd12:3456::1]", "[::ffff:10.0.0.1]", "8.8.8.8"] {
+            assert_eq!(private(address), None, "{address}");
+        }
+        for address in ["169.254.0.7", "[fe80::1]", "0.0.0.0", "100.64.0.1"] {
+            assert!(
+                private(address).is_some_and(|refused| refused.contains("--allow-private=")),
+                "{address}"
+            );
+        }
+    }
+
     #[test]
     fn what_is_not_public_is_refused_in_every_form() {
         for address in [
@@ -121,7 +225,7 @@ mod tests {
             "10.1.2.3",
             "100.64.0.1",
             "100.127.255.255",
-            "169.254.169.254",
+            "169.254.169.1",
             "172.16.0.1",
             "172.31.255.255",
             "192.0.0.8",
@@ -141,7 +245,7 @@ mod tests {
             "[::]",
             "[::127.0.0.1]",
             "[::ffff:127.0.0.1]",
-            "[::ffff:a9fe:a9fe]",
+            "[::ffff:a9fe:a901]",
             "[64:ff9b::10.0.0.1]",
             "[64:ff9b:1::8.8.8.8]",
             "[2002:7f00:1::]",
@@ -154,8 +258,7 @@ mod tests {
             "[fec0::1]",
             "[ff02::1]",
         ] {
-            let url = Url::parse(&format!("http://{address}/")).unwrap();
-            let refused = check(&url).unwrap_err().to_string();
+            let refused = refusal(address, &AllowPrivate::Nothing).unwrap();
             assert!(refused.contains("--allow-private"), "{refused}");
         }
     }
@@ -177,13 +280,15 @@ mod tests {
             "[2002:808:808::1]",
             "example.com",
         ] {
-            assert_eq!(check(&Url::parse(&format!("http://{address}/")).unwrap()), Ok(()), "{address}");
+            assert_eq!(refusal(address, &AllowPrivate::Nothing), None, "{address}");
         }
     }
 
     #[tokio::test]
     async fn a_name_that_leads_inside_is_refused() {
-        let error = PublicOnly.resolve("localhost".parse().unwrap()).await.map(drop).unwrap_err();
+        let resolve = |allowed| Guard(allowed).resolve("localhost".parse().unwrap());
+        let error = resolve(AllowPrivate::Nothing).await.map(drop).unwrap_err();
         assert!(refused_by(error.as_ref()).is_some(), "{error}");
+        assert!(resolve(AllowPrivate::Private).await.is_ok());
     }
 }

@@ -75,7 +75,7 @@ impl AddressListing {
                     continue;
                 }
                 if self.seen.len() > ADDRESSES_MAX {
-                    let reason = Some(Reason::EntryLimit);
+                    let reason = Some(Reason::AddressLimit);
                     self.found.push_back(Found { url: None, reason, ..seed });
                     self.seeds = Seeds::End;
                     break;

@@ -16,6 +16,7 @@ pub mod fuzz;
 mod guard;
 mod html;
 mod listing;
+mod private;
 mod robots;
 mod seeds;
 mod sitemap;
@@ -41,6 +42,7 @@ use tokio::runtime::Handle;
 
 pub use config::{Crawl, KIND, MAX_SIZE, TIMEOUT_S, UrlConfig, parse_address};
 use fetch::{FetchError, Fetcher};
+pub use private::{AllowPrivate, IpRange};
 
 /// Entries that a test of a data source lists.
 const TEST_ENTRIES: usize = 10;
@@ -104,8 +106,8 @@ impl ConnectorFactory for UrlFactory {
         if let Some(depth) = web.crawl_depth {
             configuration["crawl"] = json!({ "depth": depth });
         }
-        if web.allow_private {
-            configuration["allow_private"] = json!(true);
+        if let Some(ranges) = &web.allow_private {
+            configuration["allow_private"] = if ranges.is_empty() { json!(true) } else { json!(ranges) };
         }
         Ok(Configured { kind: KIND, configuration, concurrency_limit: None })
     }

@@ -1,6 +1,6 @@
 //! The addresses that a data source is given: in its configuration, in a list, or in sitemaps.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Cursor, Read};
 use std::path::Path;
@@ -59,10 +59,18 @@ impl Found {
     }
 }
 
+/// Sitemaps that lead to one another.
+pub(super) struct Sitemaps {
+    /// Those to be read, with the sitemaps that led there.
+    waiting: VecDeque<(Url, u32)>,
+    /// All that were queued: one that is named again, by itself perhaps, is read once.
+    queued: HashSet<Url>,
+}
+
 pub(super) enum Seeds {
     Given(vec::IntoIter<Url>),
     Lines(Box<dyn BufRead + Send>),
-    Sitemaps { waiting: VecDeque<(Url, u32)>, queued: usize },
+    Sitemaps(Sitemaps),
     End,
 }
 
@@ -81,7 +89,8 @@ impl Seeds {
             return Ok(Seeds::Lines(Box::new(Cursor::new(text))));
         }
         if let Some(sitemap) = config.sitemap.as_deref().and_then(of) {
-            return Ok(Seeds::Sitemaps { waiting: VecDeque::from([(sitemap, 0)]), queued: 1 });
+            let (waiting, queued) = (VecDeque::from([(sitemap.clone(), 0)]), HashSet::from([sitemap]));
+            return Ok(Seeds::Sitemaps(Sitemaps { waiting, queued }));
         }
         let given: Vec<Url> = config.addresses.iter().filter_map(|given| of(given)).collect();
         Ok(Seeds::Given(given.into_iter()))
@@ -93,7 +102,7 @@ impl Seeds {
             Seeds::End => return Ok(Vec::new()),
             Seeds::Given(given) => given.map(|url| Found::address(url, "address")).collect(),
             Seeds::Lines(lines) => read_lines(lines)?,
-            Seeds::Sitemaps { waiting, queued } => read_sitemaps(fetcher, waiting, queued).await?,
+            Seeds::Sitemaps(sitemaps) => sitemaps.next(fetcher).await?,
         };
         if found.is_empty() {
             *self = Seeds::End;
@@ -115,61 +124,59 @@ fn read_lines(lines: &mut (dyn BufRead + Send)) -> Result<Vec<Found>, ConnectorE
     Ok(found)
 }
 
-/// The addresses of the next sitemap that has some.
-async fn read_sitemaps(
-    fetcher: &Fetcher,
-    waiting: &mut VecDeque<(Url, u32)>,
-    queued: &mut usize,
-) -> Result<Vec<Found>, ConnectorError> {
-    while let Some((url, depth)) = waiting.front().cloned() {
-        let found = read_sitemap(fetcher, &url, depth, waiting, queued).await?;
-        waiting.pop_front();
-        if !found.is_empty() {
-            return Ok(found);
+impl Sitemaps {
+    /// The addresses of the next sitemap that has some.
+    async fn next(&mut self, fetcher: &Fetcher) -> Result<Vec<Found>, ConnectorError> {
+        while let Some((url, depth)) = self.waiting.front().cloned() {
+            let found = self.read(fetcher, &url, depth).await?;
+            self.waiting.pop_front();
+            if !found.is_empty() {
+                return Ok(found);
+            }
         }
+        Ok(Vec::new())
     }
-    Ok(Vec::new())
-}
 
-/// The addresses of one sitemap; those of further ones are queued.
-async fn read_sitemap(
-    fetcher: &Fetcher,
-    url: &Url,
-    depth: u32,
-    waiting: &mut VecDeque<(Url, u32)>,
-    queued: &mut usize,
-) -> Result<Vec<Found>, ConnectorError> {
-    let text = match fetcher.text(url, SITEMAP_BYTES_MAX, |_| true).await {
-        Ok(text) => text.and_then(|text| sitemap::parse(&text.text)),
-        // One of many: it is listed itself, and reading it tells what is wrong.
-        Err(_) if depth > 0 => return Ok(vec![Found::address(url.clone(), "sitemap")]),
-        Err(error) => return Err(error.into_connector_error()),
-    };
-    match text {
-        Some(Sitemap::Addresses(addresses)) => {
-            let mut found: Vec<Found> =
-                addresses.iter().take(LOCATIONS_MAX).map(|address| Found::line(address, "sitemap")).collect();
-            if addresses.len() > LOCATIONS_MAX {
-                found.push(Found::left_out(url, "sitemap", Reason::EntryLimit));
-            }
-            Ok(found)
-        }
-        Some(Sitemap::Index(sitemaps)) => {
-            let mut left_out = Vec::new();
-            for url in sitemaps.iter().filter_map(|sitemap| address::lenient(sitemap)) {
-                if *queued >= SITEMAPS_MAX || depth + 1 >= SITEMAP_DEPTH_MAX {
-                    left_out.push(Found::left_out(&url, "sitemap", Reason::EntryLimit));
-                } else {
-                    *queued += 1;
-                    waiting.push_back((url, depth + 1));
+    /// The addresses of one sitemap; those of further ones are queued.
+    async fn read(&mut self, fetcher: &Fetcher, url: &Url, depth: u32) -> Result<Vec<Found>, ConnectorError> {
+        let text = match fetcher.text(url, SITEMAP_BYTES_MAX, |_| true).await {
+            Ok(text) => text.and_then(|text| sitemap::parse(&text.text)),
+            // One of many: it is listed itself, and reading it tells what is wrong.
+            Err(_) if depth > 0 => return Ok(vec![Found::address(url.clone(), "sitemap")]),
+            Err(error) => return Err(error.into_connector_error()),
+        };
+        match text {
+            Some(Sitemap::Addresses(addresses)) => {
+                let mut found: Vec<Found> = addresses
+                    .iter()
+                    .take(LOCATIONS_MAX)
+                    .map(|address| Found::line(address, "sitemap"))
+                    .collect();
+                if addresses.len() > LOCATIONS_MAX {
+                    found.push(Found::left_out(url, "sitemap", Reason::AddressLimit));
                 }
+                Ok(found)
             }
-            Ok(left_out)
+            Some(Sitemap::Index(sitemaps)) => {
+                let mut left_out = Vec::new();
+                for url in sitemaps.iter().filter_map(|sitemap| address::lenient(sitemap)) {
+                    if self.queued.contains(&url) {
+                        continue;
+                    }
+                    if self.queued.len() >= SITEMAPS_MAX || depth + 1 >= SITEMAP_DEPTH_MAX {
+                        left_out.push(Found::left_out(&url, "sitemap", Reason::AddressLimit));
+                    } else {
+                        self.queued.insert(url.clone());
+                        self.waiting.push_back((url, depth + 1));
+                    }
+                }
+                Ok(left_out)
+            }
+            None if depth > 0 => Ok(vec![Found::address(url.clone(), "sitemap")]),
+            None => Err(ConnectorError::Container {
+                reason: Reason::ReadError,
+                detail: format!("{url}: not a sitemap"),
+            }),
         }
-        None if depth > 0 => Ok(vec![Found::address(url.clone(), "sitemap")]),
-        None => Err(ConnectorError::Container {
-            reason: Reason::ReadError,
-            detail: format!("{url}: not a sitemap"),
-        }),
     }
 }

@@ -52,6 +52,10 @@ fn formats_are_known_by_their_first_bytes() {
     for (signature, name) in cases {
         assert_eq!(check(&head(signature)), open(name), "{name}");
     }
+    let pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:\
+        4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n";
+    assert_eq!(check(pointer), open("git_lfs_pointer"));
+    assert_eq!(check(&head(pointer)), None, "it is no whole one");
     let mut image = vec![0; 40 << 10];
     image[0x8000..0x8006].copy_from_slice(b"\x01CD001");
     assert_eq!(check(&image), open("iso9660"));

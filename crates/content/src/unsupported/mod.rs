@@ -1,4 +1,5 @@
-//! Formats that are recognised by content and not read: documents, archives, data files, disk images and mail stores.
+//! Formats that are recognised by content and not read: documents, archives, data files, disk images, mail stores, and
+//! pointers to what is kept elsewhere.
 //!
 //! Their bytes are scanned as they stand, which finds little in what is compressed or encrypted. So each is named in the
 //! report. Pictures, audio, video, fonts and programs are deliberately absent: they hold no text to read, and a tree has
@@ -7,6 +8,7 @@
 //! Runs for every object that is no container: the first byte rules nearly all of them out.
 
 mod cfb;
+mod git_lfs;
 mod office;
 mod pdf;
 
@@ -14,6 +16,7 @@ use memchr::memmem;
 
 use crate::input::{ReadAt, read_full_at};
 
+pub use self::git_lfs::git_lfs_oid;
 pub(crate) use self::office::OfficeEntries;
 
 /// Offset of the first volume descriptor of a disc image, bytes.
@@ -159,6 +162,7 @@ const SIGNATURES: &[(&[u8], &str, Check)] = &[
     (b"KDMV", "vmdk", IfBinary),
     (b"vhdxfile", "vhdx", IfBinary),
     (b"conectix", "vhd", IfBinary),
+    (git_lfs::MAGIC, git_lfs::NAME, If(|rest| git_lfs::oid_after_magic(rest).is_some())),
 ];
 
 const SAS: &[u8] = b"\0\0\0\0\0\0\0\0\0\0\0\0\xc2\xea\x81\x60\xb3\x14\x11\xcf\xbd\x92\x08\x00\x09\xc7\x31\x8c\x18\x1f\x10\x11";

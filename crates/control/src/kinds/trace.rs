@@ -52,8 +52,12 @@ impl TaskHandler for Trace {
                 break;
             }
             let traced = session.worker.metrics.stage(Stage::Trace, session.worker.kind_slot(packet));
-            let mut known: HashMap<ObjectKey, Origin> =
-                traced.timed(connector.origins(&objects)).await?.into_iter().collect();
+            let mut stopping = halt.clone();
+            let found = tokio::select! {
+                found = traced.timed(connector.origins(&objects)) => found?,
+                () = stopping.asked() => return Err(PacketError::Stopped),
+            };
+            let mut known: HashMap<ObjectKey, Origin> = found.into_iter().collect();
             for part in objects.chunks(SAVED_AT_ONCE) {
                 let origins: Vec<(ObjectKey, Option<Origin>)> =
                     part.iter().map(|key| (key.clone(), known.remove(key))).collect();

@@ -14,9 +14,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use domesday_connector::credentials::{Credential, Method, Secret};
+use domesday_connector::http::Certificates;
 use domesday_connector::{ConnectorError, Host, Surroundings};
 
 use super::RemoteUrl;
+use crate::config::SshHostKeys;
 use crate::error::GitError;
 
 /// The user beside a token, as GitHub wants it; other hosts take any.
@@ -28,16 +30,46 @@ const KEY_VARIABLE: &str = "DOMESDAY_GIT_KEY";
 /// What `git` asks for the secret: a line of shell that names the variables, not their values.
 const HELPER: &str = "!f() { test \"$1\" = get && \
     printf 'username=%s\\npassword=%s\\n' \"$DOMESDAY_GIT_USER\" \"$DOMESDAY_GIT_SECRET\"; }; f";
-/// How `ssh` is run: it never asks, it notices a host whose key has changed, it does not wait for ever, and
-/// leaves no connection behind for others.
-const SSH_OPTIONS: &str = "-o BatchMode=yes -o StrictHostKeyChecking=accept-new -o ConnectTimeout=30 \
+/// How `ssh` is run: it never asks, it does not wait for ever, and leaves no connection behind for others.
+const SSH_OPTIONS: &str = "-o BatchMode=yes -o ConnectTimeout=30 \
     -o ServerAliveInterval=30 -o ServerAliveCountMax=4 -o ControlMaster=no -o ControlPath=none";
+/// Which keys of servers it takes: in both it notices one that has changed.
+const SSH_STRICT: &str = "-o StrictHostKeyChecking=yes";
+const SSH_ACCEPT_NEW: &str = "-o StrictHostKeyChecking=accept-new";
 /// With a key of its own it uses no other.
 const SSH_KEY_OPTIONS: &str = "-o IdentitiesOnly=yes -o IdentityAgent=none -i \"$DOMESDAY_GIT_KEY\"";
 
+/// How the other side is known, beside what the system trusts.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Trust {
+    pub certificates: Certificates,
+    pub ssh_host_keys: SshHostKeys,
+}
+
+impl Trust {
+    /// Tells `git` which certificates to use.
+    pub(super) fn hand_over(&self, command: &mut Command) {
+        let settings = ["http.sslCAInfo", "http.sslCert", "http.sslKey"];
+        for (setting, (_, file)) in settings.into_iter().zip(self.certificates.fields()) {
+            if let Some(file) = file {
+                command.arg("-c").arg(format!("{setting}={file}"));
+            }
+        }
+    }
+
+    fn ssh_options(&self) -> &'static str {
+        match self.ssh_host_keys {
+            SshHostKeys::Strict => SSH_STRICT,
+            SshHostKeys::AcceptNew => SSH_ACCEPT_NEW,
+        }
+    }
+}
+
 /// How the credential of a remote is had.
 pub struct Access {
-    method: Method,
+    /// `None`: a token for https, unless the secret is `user:password`.
+    method: Option<Method>,
+    natural: Method,
     host: Host,
     surroundings: Surroundings,
 }
@@ -49,18 +81,25 @@ impl Access {
         method: Option<Method>,
         surroundings: &Surroundings,
     ) -> Result<Access, GitError> {
-        let method = match (method, &surroundings.credential) {
+        let natural = match (method, &surroundings.credential) {
             (Some(method), _) => method,
             (None, None) => Method::Unauthenticated,
             (None, Some(_)) => url.natural_method()?,
         };
-        url.check_method(Some(method))?;
-        Ok(Access { method, host: url.credential_host(), surroundings: surroundings.clone() })
+        url.check_method(Some(natural))?;
+        Ok(Access { method, natural, host: url.credential_host(), surroundings: surroundings.clone() })
     }
 
     /// The credential as it is now.
     pub async fn authentication(&self) -> Result<Authentication, ConnectorError> {
-        Ok(match self.surroundings.credential(self.method, &self.host).await? {
+        let method = match (self.method, self.natural) {
+            (None, Method::Github) => match self.surroundings.secret(&self.host).await? {
+                Some(secret) if is_login(&secret) => Method::Basic,
+                _ => Method::Github,
+            },
+            (_, natural) => natural,
+        };
+        Ok(match self.surroundings.credential(method, &self.host).await? {
             Credential::Github { token } => Authentication::login(TOKEN_USER, &token)?,
             Credential::Basic { user, password } => Authentication::login(&user, &password)?,
             Credential::Bearer { token } => Authentication::Header { token: one_line(&token)? },
@@ -93,9 +132,10 @@ impl Authentication {
         command: &mut Command,
         url: &RemoteUrl,
         ssh: &str,
+        trust: &Trust,
         key_path: &Path,
     ) -> Result<Option<KeyFile>, GitError> {
-        let mut ssh_command = format!("{ssh} {SSH_OPTIONS}");
+        let mut ssh_command = format!("{ssh} {SSH_OPTIONS} {}", trust.ssh_options());
         let mut key = None;
         match self {
             Authentication::None => {}
@@ -137,8 +177,21 @@ impl Authentication {
             Authentication::None => {
                 "give the data source a credential that may read it: a token for https, a key for ssh"
             }
+            Authentication::Login { user, .. } if user == TOKEN_USER => {
+                "the token was refused: it is wrong, has expired, or may not read this repository (what stands alone \
+                 before the `@` of an address counts as a token: write USER:PASSWORD@, or give --credential a \
+                 `user:password`)"
+            }
             _ => "the credential was refused: it is wrong, has expired, or may not read this repository",
         }
+    }
+}
+
+/// Whether a secret is a user and a password: no host has tokens with a colon in them.
+fn is_login(secret: &Secret) -> bool {
+    match serde_json::from_slice::<serde_json::Map<_, serde_json::Value>>(secret.expose()) {
+        Ok(fields) => fields.contains_key("password"),
+        Err(_) => secret.expose().contains(&b':'),
     }
 }
 

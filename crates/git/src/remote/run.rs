@@ -11,9 +11,10 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use std::{env, thread};
 
+use domesday_scheduler::waiting;
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::access::Authentication;
+use super::access::{Authentication, Trust};
 use super::url::RemoteUrl;
 use crate::error::GitError;
 
@@ -68,7 +69,7 @@ const SETTINGS: [&str; 20] = [
     "protocol.ext.allow=never",
 ];
 /// What `git` says when it is not let in, in lower case.
-const DENIED: [&str; 10] = [
+const DENIED: [&str; 9] = [
     "authentication failed",
     "could not read username",
     "could not read password",
@@ -78,8 +79,11 @@ const DENIED: [&str; 10] = [
     "permission denied (",
     "permission denied, ",
     "access denied",
-    "host key verification failed",
 ];
+/// What `ssh` says of a host that it does not know, or that has another key now, in lower case.
+const UNKNOWN_HOST: &str = "host key verification failed";
+/// What it says when it has taken a key that it did not know.
+const ACCEPTED: &str = "Permanently added";
 /// What it says of a repository that is not there, or that is hidden from whoever may not read it.
 const NOT_FOUND: [&str; 2] = ["repository not found", "' not found"];
 
@@ -101,7 +105,7 @@ impl Alive {
 
 impl Watch {
     pub(super) fn is_over(&self) -> bool {
-        self.0.strong_count() == 0
+        self.0.strong_count() == 0 || waiting::is_cancelled()
     }
 }
 
@@ -114,6 +118,7 @@ pub(super) struct Run<'a> {
     pub folder: &'a Path,
     /// The program for `ssh`, as the shell has it.
     pub ssh: &'a str,
+    pub trust: &'a Trust,
     /// Where a private key may be for the while.
     pub key_path: PathBuf,
     /// A lock that `git` holds too: should this process be killed, it stays locked until `git` has ended.
@@ -136,18 +141,34 @@ impl Run<'_> {
             GitError::Io { what, source: io::Error::other(detail) }
         };
         let mut command = self.command()?;
-        let _key = self.authentication.hand_over(&mut command, self.url, self.ssh, &self.key_path)?;
+        self.trust.hand_over(&mut command);
+        let _key =
+            self.authentication.hand_over(&mut command, self.url, self.ssh, self.trust, &self.key_path)?;
         let child = command.arg(name).args(arguments).spawn();
         let mut child = child.map_err(|error| failed(format!("{error}; is git installed?")))?;
         let lines = count_lines(child.stdout.take());
         let said = self.wait(&mut child, failed)?;
         let status = child.wait().map_err(|error| failed(error.to_string()))?;
         if status.success() {
+            for line in said.lines().filter(|line| line.contains(ACCEPTED)) {
+                tracing::warn!(url = %self.url, "{line}");
+            }
             return Ok(lines.join().unwrap_or_default());
         }
         let said = self.authentication.scrub(&said);
         let lower = said.to_lowercase();
         let said = &said[said.ceil_char_boundary(said.len().saturating_sub(TOLD_MAX))..];
+        let said = &one_line(said);
+        if lower.contains(UNKNOWN_HOST) {
+            return Err(GitError::Denied(format!(
+                "{}: {said}; its key is not in `known_hosts`, or is another one there: connect once with `ssh` and \
+                 compare the key, or set `ssh_host_keys` to `accept_new` to trust the first one that is seen",
+                self.url
+            )));
+        }
+        if lower.contains("certificate") && self.url.as_str().starts_with("https") {
+            return Err(failed(format!("{said}; name the authority that signed it with `ca_file`")));
+        }
         if DENIED.iter().any(|sign| lower.contains(sign)) {
             return Err(GitError::Denied(format!("{}: {said}; {}", self.url, self.authentication.hint())));
         }
@@ -219,6 +240,11 @@ impl Run<'_> {
             return Err(over);
         }
     }
+}
+
+/// What `git` and the programs it starts say on several lines, on one.
+fn one_line(said: &str) -> String {
+    said.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
 }
 
 fn count_lines(output: Option<ChildStdout>) -> thread::JoinHandle<usize> {

@@ -49,7 +49,9 @@ impl RemoteUrl {
             }
         };
         if user.contains(':') || (scheme.starts_with("http") && !user.is_empty()) {
-            return wrong("give the user and the password or token as a credential, not in the address");
+            return wrong(
+                "give what stands before the `@` as a credential, not in the address: `user:password`, or a token",
+            );
         }
         if host.starts_with('-') || user.starts_with('-') || (scheme != "file" && host.is_empty()) {
             return wrong("it has no host");

@@ -1,7 +1,7 @@
 //! Mirrors of remote repositories: over files, HTTP, SSH and git's own protocol, from servers that want a
 //! secret, refuse, break or hang.
 
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use super::http::{Answer, Request, Server};
 use super::*;
-use crate::remote::{Access, Alive, Authentication, MIRRORS_BYTES, Mirror, MirrorCache, RemoteUrl};
+use crate::config::SshHostKeys;
+use crate::remote::{Access, Alive, Authentication, MIRRORS_BYTES, Mirror, MirrorCache, RemoteUrl, Trust};
 
 /// Secrets that are nowhere else.
 const TOKEN: &str = "tok-5f2a9c";
@@ -239,6 +240,16 @@ async fn each_method_says_who_asks_in_its_own_way() {
         assert!(matches!(error, ConnectorError::Denied { .. }), "{method}: {error}");
         assert!(!error.to_string().contains(secret), "{method}: {error}");
     }
+    // A user and a password are known by their colon, which no token has.
+    for secret in ["Alice:s3:cret", r#"{"user": "Alice", "password": "s3:cret"}"#] {
+        let place = Place::new(secret);
+        server.set(wants("Basic QWxpY2U6czM6Y3JldA=="));
+        let connector = place.connector(&server.url(), None, true);
+        assert_eq!(count(connector.as_ref()).await.unwrap(), 7, "{secret}");
+    }
+    let place = Place::new("alice");
+    let error = count(place.connector(&server.url(), None, true).as_ref()).await.unwrap_err();
+    assert!(error.to_string().contains("USER:PASSWORD@"), "{error}");
     let place = Place::new("two\nlines");
     let error = count(place.connector(&server.url(), None, true).as_ref()).await.unwrap_err();
     assert!(error.to_string().contains("line break"), "{error}");
@@ -472,7 +483,7 @@ async fn ssh_is_run_with_the_key_and_without_questions() {
         let said = fs::read_to_string(&said).unwrap();
         for part in [
             "BatchMode=yes",
-            "StrictHostKeyChecking=accept-new",
+            "StrictHostKeyChecking=yes",
             "ControlPath=none",
             "IdentitiesOnly=yes",
             "IdentityAgent=none",
@@ -496,6 +507,98 @@ async fn ssh_is_run_with_the_key_and_without_questions() {
     let url = RemoteUrl::parse("git@host.example:nothing").unwrap();
     let error = ConnectorError::from(fetch(&cache, &url).map(|_| ()).unwrap_err());
     assert!(matches!(error, ConnectorError::Denied { .. }), "{error}");
+}
+
+/// A real server of SSH on this machine, which lets the user of this test in by one key.
+struct Sshd {
+    folder: TempDir,
+    server: std::process::Child,
+    port: u16,
+}
+
+impl Sshd {
+    const PROGRAM: &str = "/usr/sbin/sshd";
+
+    fn start() -> Sshd {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["host", "user"] {
+            let mut keygen = Command::new("ssh-keygen");
+            keygen.args(["-q", "-t", "ed25519", "-N", "", "-C", name, "-f"]).arg(folder.path().join(name));
+            assert!(keygen.status().unwrap().success());
+        }
+        let at = |name: &str| folder.path().join(name).display().to_string();
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let settings = format!(
+            "ListenAddress 127.0.0.1:{port}\nHostKey {}\nAuthorizedKeysFile {}\nStrictModes no\nUsePAM no\n\
+             PidFile none\nPermitRootLogin prohibit-password\nPasswordAuthentication no\n",
+            at("host"),
+            at("user.pub")
+        );
+        fs::write(folder.path().join("config"), settings).unwrap();
+        fs::create_dir_all("/run/sshd").unwrap();
+        let mut server = Command::new(Sshd::PROGRAM);
+        server.args(["-D", "-e", "-f", &at("config")]).stderr(Stdio::null());
+        let sshd = Sshd { server: server.spawn().unwrap(), folder, port };
+        for _ in 0..1_000 {
+            if TcpStream::connect(("127.0.0.1", port)).is_ok() {
+                return sshd;
+            }
+            std::thread::park_timeout(Duration::from_millis(20));
+        }
+        panic!("sshd does not listen");
+    }
+
+    /// `ssh` with the hosts that this file knows, in the place of the user's own.
+    fn ssh(&self) -> String {
+        let known = self.folder.path().join("known_hosts");
+        format!("ssh -F none -o UserKnownHostsFile={} -o GlobalKnownHostsFile=none", known.display())
+    }
+}
+
+impl Drop for Sshd {
+    fn drop(&mut self) {
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
+}
+
+#[tokio::test]
+async fn a_host_that_is_not_known_is_refused_unless_new_ones_are_accepted() {
+    if !rustix::process::geteuid().is_root() || !Path::new(Sshd::PROGRAM).exists() {
+        return;
+    }
+    let origin = Repo::new();
+    origin.fill(2);
+    let sshd = Sshd::start();
+    let place = Place::new(&fs::read_to_string(sshd.folder.path().join("user")).unwrap());
+    let url = format!("ssh://root@127.0.0.1:{}{}", sshd.port, origin.path.display());
+    let url = RemoteUrl::parse(&url).unwrap();
+    let access = Access::new(&url, None, &place.surroundings(true)).unwrap();
+    let key = access.authentication().await.unwrap();
+    let fetch = |ssh_host_keys| {
+        let trust = Trust { ssh_host_keys, ..Trust::default() };
+        let cache =
+            MirrorCache::new(Some(place.state()), MIRRORS_BYTES).with_ssh(&sshd.ssh()).trusting(trust);
+        let alive = Alive::new();
+        cache.fetch(&url, &key, &alive.watch()).map(|mirror| Repo::at(mirror.path().to_owned()).id("main"))
+    };
+    let error = ConnectorError::from(fetch(SshHostKeys::Strict).unwrap_err());
+    assert!(matches!(error, ConnectorError::Denied { .. }), "{error}");
+    let told = error.to_string();
+    assert!(
+        told.contains("known_hosts") && told.contains("`ssh_host_keys`") && !told.contains('\n'),
+        "{told}"
+    );
+    assert_eq!(fetch(SshHostKeys::AcceptNew).unwrap(), origin.id("main"));
+    assert_eq!(fetch(SshHostKeys::Strict).unwrap(), origin.id("main"), "it is known now");
+    // Another key under the same name.
+    let known = sshd.folder.path().join("known_hosts");
+    let user = fs::read_to_string(sshd.folder.path().join("user.pub")).unwrap();
+    let other = user.split(' ').nth(1).unwrap();
+    fs::write(&known, format!("[127.0.0.1]:{} ssh-ed25519 {other}\n", sshd.port)).unwrap();
+    for ssh_host_keys in [SshHostKeys::Strict, SshHostKeys::AcceptNew] {
+        assert!(fetch(ssh_host_keys).is_err());
+    }
 }
 
 #[tokio::test]

@@ -103,9 +103,8 @@ async fn bare_alternates_and_shallow() {
     assert_eq!(check_everything(&borrowing).await, 63);
     let shallow = Repo::with(&["clone", "-q", "--depth=3", &from]);
     assert_eq!(check_everything(&shallow).await, 14);
-    // What is beyond the boundary is nobody's fault.
     let config = GitConfig { refs: vec!["HEAD".into()], ..shallow.config() };
-    assert_eq!(ids(&config).await.len(), 13);
+    assert_eq!(objects(&config).await, 13);
 }
 
 #[tokio::test]
@@ -116,27 +115,32 @@ async fn partial_clones_have_what_they_have() {
     let from = format!("file://{}", origin.path.display());
     let partial = Repo::with(&["clone", "-q", "--bare", "--filter=blob:none", &from]);
     let config = partial.config();
-    assert_eq!(ids(&config).await.len(), 21, "commits and the tag");
+    assert_eq!(objects(&config).await, 21, "commits and the tag");
     let blobs: Vec<String> =
         everything(&origin).into_keys().filter(|id| kind(&origin, id) == "blob").collect();
     assert_eq!(not_fetched(&config).await, blobs, "what is elsewhere is named");
     let reachable = GitConfig { refs: vec!["main".into()], ..config.clone() };
-    assert_eq!(ids(&reachable).await.len(), 20);
+    assert_eq!(objects(&reachable).await, 20);
     assert_eq!(not_fetched(&reachable).await, blobs);
     let range = GitConfig { range: Some("main~1..main".into()), ..config.clone() };
-    assert_eq!((ids(&range).await.len(), not_fetched(&range).await.len()), (1, 2));
+    assert_eq!((objects(&range).await, not_fetched(&range).await.len()), (1, 2));
     let patterns = GitConfig { exclude: vec!["docs/".into()], ..config };
-    assert_eq!(ids(&patterns).await.len(), 21);
+    assert_eq!(objects(&patterns).await, 21);
     // Without trees: nobody knows what is in them.
     let treeless = Repo::with(&["clone", "-q", "--bare", "--filter=tree:0", &from]);
-    assert_eq!(ids(&treeless.config()).await.len(), 21);
+    assert_eq!(objects(&treeless.config()).await, 21);
     assert_eq!(not_fetched(&treeless.config()).await.len(), 20, "the trees of the commits");
     // Part of the blobs is here.
     let some = Repo::with(&["clone", "-q", "--bare", "--filter=blob:limit=100", &from]);
     let large: Vec<String> =
         blobs.into_iter().filter(|id| origin.git(&["cat-file", "-s", id]).len() > 2).collect();
     assert_eq!(not_fetched(&some.config()).await, large);
-    assert_eq!(ids(&some.config()).await.len(), 61 - large.len());
+    assert_eq!(objects(&some.config()).await, 61 - large.len());
+}
+
+/// How many objects are listed that are here.
+async fn objects(config: &GitConfig) -> usize {
+    ids(config).await.iter().filter(|name| ObjectId::from_hex(name.as_bytes()).is_some()).count()
 }
 
 fn kind(repo: &Repo, id: &str) -> String {
@@ -283,7 +287,7 @@ async fn worktrees_and_submodules() {
     // Two commits, `file` and `.gitmodules`: what the submodule has is its own.
     assert_eq!(check_everything(&outer).await, 4);
     let config = GitConfig { refs: vec!["main".into()], ..outer.config() };
-    assert_eq!(ids(&config).await.len(), 4);
+    assert_eq!(objects(&config).await, 4);
     let inner = Repo::at(outer.path.join("inner"));
     assert_eq!(check_everything(&inner).await, 16);
     let beside = tempfile::tempdir().unwrap();

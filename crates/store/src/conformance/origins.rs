@@ -11,6 +11,7 @@ use crate::types::*;
 
 cases![
     origins_are_looked_up_and_read_with_the_findings,
+    problems_are_read_with_the_origin_of_their_object,
     tracing_waits_for_everything_else_of_its_session,
     a_job_waits_for_its_tracing,
     what_is_known_is_not_asked_again,
@@ -70,6 +71,24 @@ async fn origins_are_looked_up_and_read_with_the_findings(book: Book) {
     assert!(shown.author.starts_with('a'));
     assert_eq!(found[2], (key("h"), None));
     assert_eq!(running.complete_job().await, Some(JobStatus::Completed));
+}
+
+async fn problems_are_read_with_the_origin_of_their_object(book: Book) {
+    let running = book.running(job("a")).await;
+    let packet = running.classify(&["f", "g"]).await;
+    let lost = |file| report(file, ObjectStatus::Failed, Some(Reason::Encrypted));
+    let untraced = vec![key("f"), key("g")];
+    let batch = objects(vec![lost("f"), lost("g")]);
+    let done = Completion { untraced, ..completion(&packet.claim, 0, batch) };
+    book.store().complete_classifications(vec![done]).await.unwrap().remove(0).unwrap();
+    assert_eq!(tracing_tasks(&running).await, 1);
+    let packet = running.claim_by(running.worker, TaskType::Tracing).await.unwrap();
+    let known = vec![(key("f"), Some(origin("c1"))), (key("g"), None)];
+    book.store().save_origins(&packet.claim, known).await.unwrap();
+    book.store().complete_task(&packet.claim).await.unwrap();
+    let problems = book.store().problems(running.master, 10).await.unwrap();
+    let seen: Vec<_> = problems.into_iter().map(|problem| (problem.location.key, problem.origin)).collect();
+    assert_eq!(seen, [(key("f"), Some(origin("c1"))), (key("g"), None)]);
 }
 
 async fn tracing_waits_for_everything_else_of_its_session(book: Book) {

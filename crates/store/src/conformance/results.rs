@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use domesday_model::reason::Weight;
 use domesday_model::{
     Category, FindingDraft, Fingerprint, JobStatus, Location, NestedStep, ObjectReport, ObjectStatus, Reason,
     ScanOptions, Score, Span, TaskType,
@@ -29,6 +30,7 @@ cases![
     a_long_stream_is_one_snapshot,
     problems_are_ordered_and_bounded,
     what_is_unsupported_makes_only_a_strict_job_incomplete,
+    what_is_elsewhere_makes_only_a_strict_job_incomplete,
     the_summary_adds_up,
     a_sweep_takes_only_what_is_lost,
 ];
@@ -403,6 +405,22 @@ async fn what_is_unsupported_makes_only_a_strict_job_incomplete(book: Book) {
     let options = ScanOptions { strict: true, ..ScanOptions::default() };
     let running = book.running(JobBuilder { options, ..job("b") }).await;
     assert_eq!(survey(&running, vec![file("f")], ResultBatch::default()).await, JobStatus::Completed);
+}
+
+async fn what_is_elsewhere_makes_only_a_strict_job_incomplete(book: Book) {
+    for &reason in Reason::ALL {
+        if !matches!(reason.weight(), Weight::Skipped | Weight::Elsewhere) {
+            continue;
+        }
+        for strict in [false, true] {
+            let options = ScanOptions { strict, ..ScanOptions::default() };
+            let running = book.running(JobBuilder { options, ..job("a") }).await;
+            let all = objects(vec![report("f", ObjectStatus::Skipped, Some(reason))]);
+            let is_lost = strict && reason.weight() == Weight::Elsewhere;
+            let status = if is_lost { JobStatus::PartiallyCompleted } else { JobStatus::Completed };
+            assert_eq!(survey(&running, vec![file("f")], all).await, status, "{reason}, strict: {strict}");
+        }
+    }
 }
 
 async fn the_summary_adds_up(book: Book) {

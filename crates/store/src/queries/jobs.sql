@@ -44,13 +44,16 @@ UPDATE orchestrators SET lease_expiry = now_ms() WHERE id = ?1 AND lease_expiry 
 SELECT EXISTS (SELECT 1 FROM tasks WHERE job_id = ?1 AND status = 'RUNNING');
 
 -- Of a strict job (?2), what is unsupported is a problem, too.
+-- What makes a strict job incomplete: formats that are not read, and what is elsewhere (the reasons of that weight).
 -- name: job_outcome
 SELECT
     EXISTS (SELECT 1 FROM task_units WHERE job_id = ?1 AND status = 'COMMITTED') AS enumerated,
     EXISTS (SELECT 1 FROM task_units WHERE job_id = ?1 AND status = 'FAILED')
         OR EXISTS (SELECT 1 FROM tasks WHERE job_id = ?1 AND status = 'FAILED')
         OR EXISTS (SELECT 1 FROM object_scans WHERE job_id = ?1 AND status IN ('partial', 'failed'))
-        OR ?2 AND EXISTS (SELECT 1 FROM object_scans WHERE job_id = ?1 AND status = 'unsupported') AS problems,
+        OR ?2 AND EXISTS (SELECT 1 FROM object_scans WHERE job_id = ?1 AND (
+            status = 'unsupported' OR status = 'skipped' AND reason IN (
+                'shallow_history', 'partial_clone', 'submodule_history', 'older_versions'))) AS problems,
     coalesce(
         (SELECT detail FROM task_units WHERE job_id = ?1 AND status = 'FAILED' ORDER BY id LIMIT 1),
         (SELECT last_error FROM tasks WHERE job_id = ?1 AND status = 'FAILED' ORDER BY id LIMIT 1)) AS first_problem;

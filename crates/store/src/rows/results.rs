@@ -88,6 +88,7 @@ impl FromRow for Problem {
             status: row.parsed(3, values::object_status)?,
             reason: reason.as_deref().map(values::reason).transpose()?,
             detail: row.value(5)?,
+            origin: origin(row, 7)?,
         })
     }
 }

@@ -385,6 +385,8 @@ pub struct Problem {
     pub status: ObjectStatus,
     pub reason: Option<Reason>,
     pub detail: String,
+    /// Where the object came from, for kinds of source whose keys do not tell.
+    pub origin: Option<Origin>,
 }
 
 /// A data source as the book has it.

@@ -8,8 +8,9 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use s3s::dto::{
-    CommonPrefix, ETag, EncodingType, GetObjectInput, GetObjectOutput, ListObjectsV2Input,
-    ListObjectsV2Output, Object, ObjectStorageClass, StreamingBlob,
+    BucketVersioningStatus, CommonPrefix, ETag, EncodingType, GetBucketVersioningInput,
+    GetBucketVersioningOutput, GetObjectInput, GetObjectOutput, ListObjectsV2Input, ListObjectsV2Output,
+    Object, ObjectStorageClass, StreamingBlob,
 };
 use s3s::{Body, S3, S3Error, S3ErrorCode, S3Request, S3Response, S3Result, s3_error};
 
@@ -121,7 +122,9 @@ impl S3 for Bucket {
         let shown = |text: &str| if is_encoded { form_encoded(text) } else { text.to_owned() };
         let after =
             input.continuation_token.clone().or(input.start_after.clone()).filter(|after| *after >= prefix);
+        let is_inclusive = self.shared.manners.lock().is_inclusive && input.continuation_token.is_none();
         let mut next = match &after {
+            Some(after) if is_inclusive => self.keys.first(Bound::Included(after)),
             Some(after) => self.keys.first(Bound::Excluded(after)),
             None => self.keys.first(Bound::Included(&prefix)),
         };
@@ -168,6 +171,17 @@ impl S3 for Bucket {
             encoding_type: is_encoded.then(|| EncodingType::from_static(EncodingType::URL)),
             ..ListObjectsV2Output::default()
         }))
+    }
+
+    async fn get_bucket_versioning(
+        &self,
+        request: S3Request<GetBucketVersioningInput>,
+    ) -> S3Result<S3Response<GetBucketVersioningOutput>> {
+        check_bucket(&request.input.bucket)?;
+        let is_versioned = self.shared.manners.lock().is_versioned;
+        let status = BucketVersioningStatus::from_static(BucketVersioningStatus::ENABLED);
+        let status = is_versioned.then_some(status);
+        Ok(S3Response::new(GetBucketVersioningOutput { status, ..GetBucketVersioningOutput::default() }))
     }
 
     async fn get_object(&self, request: S3Request<GetObjectInput>) -> S3Result<S3Response<GetObjectOutput>> {

@@ -53,9 +53,17 @@ struct Shared {
     counts: Mutex<Counts>,
     faults: Mutex<Faults>,
     secret: Mutex<String>,
+    manners: Mutex<Manners>,
 }
 
-impl Shared {}
+/// What stores of this protocol do in different ways.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Manners {
+    /// `start-after` gives that key itself, too.
+    pub is_inclusive: bool,
+    /// The bucket keeps versions.
+    pub is_versioned: bool,
+}
 
 /// A running server; it ends when this is dropped.
 pub struct Server {
@@ -86,6 +94,7 @@ impl Server {
             counts: Mutex::default(),
             faults: Mutex::default(),
             secret: Mutex::new(SECRET_ACCESS_KEY.into()),
+            manners: Mutex::default(),
         });
         let mut builder = S3ServiceBuilder::new(bucket::Bucket { keys, shared: Arc::clone(&shared) });
         if is_private {
@@ -111,6 +120,11 @@ impl Server {
     /// Lets in only who signs with this from now on.
     pub fn set_secret(&self, secret_access_key: &str) {
         *self.shared.secret.lock() = secret_access_key.into();
+    }
+
+    /// Answers as such a store does from now on.
+    pub fn set_manners(&self, manners: Manners) {
+        *self.shared.manners.lock() = manners;
     }
 
     /// Makes requests fail from now on.

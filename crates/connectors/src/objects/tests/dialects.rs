@@ -145,6 +145,11 @@ async fn gcs_is_listed_after_keys_and_read_as_stored() {
             assert_eq!(asked.header("accept-encoding"), Some("gzip"));
             return range_of(asked, key.as_bytes(), "\"tag\"");
         }
+        if asked.target.ends_with("?versioning") {
+            return Response::ok(
+                "<VersioningConfiguration><Status>Suspended</Status></VersioningConfiguration>",
+            );
+        }
         assert_eq!((query(asked, "list-type"), query(asked, "encoding-type")), ("2".into(), "url".into()));
         let max: usize = query(asked, "max-keys").parse().unwrap();
         let (after, prefix) = (query(asked, "start-after"), query(asked, "prefix"));
@@ -171,7 +176,28 @@ async fn gcs_is_listed_after_keys_and_read_as_stored() {
     let configuration = json!({ "bucket": "shop", "endpoint": server.url(""), "allow_http": true });
     let connect = || ObjectsFactory(Kind::Gcs).create(&configuration, &surroundings(&secret)).unwrap();
     let walk = walk(connect, 10).await;
-    assert_eq!((walk.records.len(), walk.pages), (25, 3));
+    assert_eq!((walk.records.len(), walk.pages), (26, 3), "with what stands for older versions");
     assert_eq!(walk.records[&ObjectKey::new("k 07")].marks.mtime_ns, 1_714_979_289_123_000_000);
     assert_eq!(read(connect().as_ref(), "k 07").unwrap(), b"k 07");
+}
+
+#[test]
+fn older_versions_are_seen_in_what_each_store_says() {
+    let blob = |inside: &str| {
+        format!("<EnumerationResults><Blobs><Blob>{inside}</Blob></Blobs></EnumerationResults>")
+    };
+    let versioning =
+        |inside: &str| format!("<VersioningConfiguration xmlns='x'>{inside}</VersioningConfiguration>");
+    for (xml, expected) in [
+        (versioning(""), false),
+        (versioning("<Status>Enabled</Status>"), true),
+        (versioning("<Status>Suspended</Status>"), true),
+        (blob("<Name>a</Name>"), false),
+        (blob("<Name>a</Name><Snapshot>2024-05-06T07:08:09.1234567Z</Snapshot>"), true),
+        (blob("<Name>a</Name><VersionId>1</VersionId><IsCurrentVersion>true</IsCurrentVersion>"), false),
+        (blob("<Name>a</Name><VersionId>1</VersionId>"), true),
+        ("<ListBucketResult><Key><Status>Enabled</Status></Key></ListBucketResult>".to_owned(), false),
+    ] {
+        assert_eq!(page::has_older_versions(&xml), expected, "{xml}");
+    }
 }

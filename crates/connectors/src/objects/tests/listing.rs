@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use domesday_connector::ConnectorError;
-use domesday_testkit::s3::{Faults, Generated};
+use domesday_model::ListedObject;
+use domesday_testkit::s3::{Faults, Generated, Manners};
 
 use super::*;
 
@@ -139,6 +140,61 @@ async fn versions_are_kept() {
     assert_ne!(marks(&before, "b").tag, marks(&after, "b").tag);
     assert_eq!(marks(&before, "a").mtime_ns, 1_700_000_000_000_000_000);
     assert_eq!(before.records[&ObjectKey::new("a")].size, 9);
+}
+
+#[tokio::test]
+async fn a_store_that_gives_the_last_key_again_lists_each_once() {
+    let keys: Vec<String> = (0..40).map(|n| format!("{}/{n:02}", n / 20)).collect();
+    let shop = Shop::with_keys(keys.clone());
+    shop.server.set_manners(Manners { is_inclusive: true, ..Manners::default() });
+    for batch in [BATCH, 7, 2, 1] {
+        let walk = walk(|| shop.connector_with(json!({ "fan_out_depth": 0 })), batch).await;
+        assert_eq!(walk.keys(), keys, "pages of {batch}");
+    }
+    let large: Vec<String> = (0..2_500).map(|n| format!("{}/{n:04}", n / 1_250)).collect();
+    let shop = Shop::with_keys(large.clone());
+    shop.server.set_manners(Manners { is_inclusive: true, ..Manners::default() });
+    let walk = walk(|| shop.connector(), 100).await;
+    assert_eq!(walk.keys(), large);
+    assert!(walk.containers > 1);
+}
+
+#[tokio::test]
+async fn versions_that_are_not_current_are_told_once() {
+    let shop = Shop::with_keys(["a/b", "c", "?versions"]);
+    shop.server.set_manners(Manners { is_versioned: true, ..Manners::default() });
+    for (batch, prefix) in [(BATCH, ""), (3, ""), (1, ""), (BATCH, "a/")] {
+        let connect = || shop.connector_with(json!({ "prefix": prefix }));
+        let connector = connect();
+        let mut told = Vec::new();
+        let mut resume_point = None;
+        loop {
+            let mut listing = connect().list(&ObjectKey::default(), resume_point.as_deref()).await.unwrap();
+            let records = listing.next_batch(batch).await.unwrap();
+            assert!(records.len() <= batch);
+            let objects =
+                records.iter().map(|record| ListedObject::in_container(&ObjectKey::default(), record));
+            let objects: Arc<[ListedObject]> = objects.collect();
+            let ahead = connector.read_ahead(&objects).unwrap();
+            for (at, object) in objects.iter().enumerate() {
+                let (opened, ahead) = (connector.open(object).err(), ahead.open(at).err());
+                assert_eq!(opened, ahead);
+                told.extend(opened.map(|error| error.reason));
+            }
+            resume_point = listing.resume_point();
+            if resume_point.is_none() {
+                break;
+            }
+        }
+        assert_eq!(told, [Reason::OlderVersions], "pages of {batch}");
+    }
+    assert_eq!(
+        read(shop.connector().as_ref(), "?versions").unwrap(),
+        b"text of ?versions",
+        "an object of that key"
+    );
+    shop.server.set_manners(Manners::default());
+    assert_eq!(walk(|| shop.connector(), BATCH).await.keys(), ["?versions", "a/b", "c"]);
 }
 
 #[tokio::test]

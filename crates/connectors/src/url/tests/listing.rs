@@ -77,7 +77,10 @@ async fn sitemaps_lead_to_sitemaps_and_one_that_fails_is_named() {
             "/index.xml" => Response::ok(locations("sitemapindex", &["/a.xml.gz", "/gone.xml", "/b.xml"])),
             "/a.xml.gz" => Response::ok(gzip(&locations("urlset", &["/1", "/2?x&amp;y"]))),
             "/b.xml" => Response::ok(locations("urlset", &["/2?x&amp;y", "/3"])),
-            "/loop.xml" => Response::ok(locations("sitemapindex", &["/loop.xml"])),
+            "/loop.xml" => Response::ok(locations("sitemapindex", &["/loop.xml", "/b.xml"])),
+            "/0.xml" => Response::ok(locations("sitemapindex", &["/1.xml"])),
+            "/1.xml" => Response::ok(locations("sitemapindex", &["/2.xml"])),
+            "/2.xml" => Response::ok(locations("sitemapindex", &["/3.xml"])),
             "/page" => Response::ok("<html></html>"),
             "/later" => Response::status(503).header("Retry-After", "120"),
             _ => Response::status(404),
@@ -89,7 +92,9 @@ async fn sitemaps_lead_to_sitemaps_and_one_that_fails_is_named() {
         read_error(&connector(of("/index.xml")), &server.url("/gone.xml")).await.reason,
         Reason::Vanished
     );
-    assert_eq!(paths(&server, of("/loop.xml")).await, ["-/loop.xml"]);
+    assert_eq!(paths(&server, of("/loop.xml")).await, ["/2?x&y", "/3"], "it is read once");
+    let deep = list(connector(of("/0.xml")).as_ref()).await.unwrap();
+    assert_eq!((deep.len(), deep[0].reason), (1, Some(Reason::AddressLimit)));
     let error = list(connector(of("/page")).as_ref()).await.unwrap_err();
     assert!(error.to_string().contains("not a sitemap"), "{error}");
     let error = list(connector(of("/later")).as_ref()).await.unwrap_err();
@@ -133,6 +138,9 @@ async fn links_are_followed_within_the_site_its_rules_and_the_limits() {
     let crawl = |crawl: Value| json!({ "addresses": [server.url("/")], "crawl": crawl });
     let first = ["/", "/a", "/b", "-/private/x", "/private/not"];
     assert_eq!(paths(&server, crawl(json!({ "depth": 1 }))).await, first);
+    let listed = list(connector(crawl(json!({ "depth": 1 }))).as_ref()).await.unwrap();
+    let reasons: Vec<Reason> = listed.into_iter().filter_map(|record| record.reason).collect();
+    assert_eq!(reasons, [Reason::Robots]);
     let second = [&first[..], &["/c", "/app.js", "/moved"]].concat();
     assert_eq!(paths(&server, crawl(json!({ "depth": 2 }))).await, second);
     let third = [&second[..], &["/d", "/from-new"]].concat();

@@ -33,7 +33,7 @@ async fn addresses_and_names_of_this_machine_are_refused() {
 
 #[tokio::test]
 async fn no_redirect_leads_inside() {
-    for host in ["127.0.0.1", "localhost", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]", "169.254.169.254"] {
+    for host in ["127.0.0.1", "localhost", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]", "10.0.0.1"] {
         let server = Server::start(move |request| match request.path() {
             "/" => {
                 let port = request.header("host").unwrap().rsplit(':').next().unwrap();
@@ -50,4 +50,38 @@ async fn no_redirect_leads_inside() {
         assert!(error.detail.contains("--allow-private"), "{error}");
         assert_eq!(server.count("/secret"), 0, "{host}");
     }
+}
+
+#[tokio::test]
+async fn no_redirect_leads_to_where_credentials_are_told() {
+    for allowed in [json!(true), json!(["127.0.0.0/8", "169.254.0.0/16"])] {
+        for host in ["169.254.169.254", "2852039166", "[::ffff:169.254.169.254]", "metadata.google.internal"]
+        {
+            let server = Server::start(move |request| match request.path() {
+                "/fine" => Response::ok("private"),
+                _ => Response::status(302).header("Location", format!("http://{host}/latest/meta-data/")),
+            });
+            let addresses = [server.url("/")];
+            let configuration = json!({ "addresses": addresses, "allow_private": allowed });
+            let connector: Arc<dyn Connector> =
+                Arc::new(Addresses(Arc::new(source(&configuration, &Surroundings::default()))));
+            assert_eq!(read(&connector, &server.url("/fine")).await, (b"private".to_vec(), Ok(())));
+            let error = read_error(&connector, &server.url("/")).await;
+            assert_eq!(error.reason, Reason::PermissionDenied, "{error}");
+            assert!(error.detail.contains("never"), "{error}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn only_the_ranges_that_are_given_are_reached() {
+    let server = Server::start(|_| Response::ok("private"));
+    let reached = |ranges: Value| {
+        let configuration = json!({ "addresses": [server.url("/")], "allow_private": ranges });
+        let source = source(&configuration, &Surroundings::default());
+        Arc::new(Addresses(Arc::new(source))) as Arc<dyn Connector>
+    };
+    let error = read_error(&reached(json!(["10.0.0.0/8"])), &server.url("/")).await;
+    assert_eq!(error.reason, Reason::PermissionDenied, "{error}");
+    assert_eq!(read(&reached(json!(["10.0.0.0/8", "127.0.0.1"])), &server.url("/")).await.0, b"private");
 }

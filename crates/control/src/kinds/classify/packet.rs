@@ -214,7 +214,7 @@ struct Staging<'a> {
     findings: u64,
     /// Objects that were not read again.
     carried: u64,
-    /// Objects with findings whose origin is to be looked up, for kinds of source that know it.
+    /// Objects with findings or problems whose origin is to be looked up, for kinds of source that know it.
     untraced: Option<BTreeSet<ObjectKey>>,
 }
 
@@ -228,6 +228,10 @@ impl Staging<'_> {
             }
         }
         self.extend(results.findings);
+        if let Some(untraced) = &mut self.untraced {
+            // What is to be read and was not is looked for by people, too.
+            untraced.extend(results.objects.iter().map(|report| report.location.key.clone()));
+        }
         self.batch.objects.extend(results.objects);
         results.tables.into_iter().for_each(|observation| self.observe(observation));
     }

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use domesday_connector::{Connector, ConnectorError, Listing};
-use domesday_model::{ObjectKey, RecordKind, ResumePolicy, TaskType, UnitId, UnitRecord, UnitStatus};
+use domesday_model::{ObjectKey, Reason, RecordKind, ResumePolicy, TaskType, UnitId, UnitRecord, UnitStatus};
 use domesday_scheduler::KindSlot;
 use domesday_store::{
     Claim, StageBatch, StoreError, UnitListing, UnitOutcome, UnitState, WorkPacket, WorkerStore,
@@ -185,7 +185,12 @@ impl<'a> Enumeration<'a> {
             }
             match self.list_container(&container, begun.get(&container)).await {
                 Ok(()) => {}
-                Err(ListError::Container(error)) => self.fail(&container, 0, &error),
+                Err(ListError::Container(error)) if !self.halt.is_asked() => self.fail(&container, 0, &error),
+                // What went wrong while it was to stop may be only that.
+                Err(ListError::Container(_)) => {
+                    self.commit().await?;
+                    return Err(PacketError::Stopped);
+                }
                 Err(ListError::Packet(error)) => {
                     // What is listed need not be listed again.
                     if matches!(error, PacketError::Wait { .. }) {
@@ -232,11 +237,28 @@ impl<'a> Enumeration<'a> {
         container: &ObjectKey,
         resume_point: Option<&str>,
     ) -> Result<Box<dyn Listing>, ConnectorError> {
-        self.listing_time().timed(self.connector.list(container, resume_point)).await
+        self.listing_time().timed(self.or_stopped(self.connector.list(container, resume_point))).await
     }
 
     async fn next(&self, listing: &mut dyn Listing) -> Result<Vec<UnitRecord>, ConnectorError> {
-        self.listing_time().timed(listing.next_batch(BATCH_MAX)).await
+        self.listing_time().timed(self.or_stopped(listing.next_batch(BATCH_MAX))).await
+    }
+
+    /// Waits for a connector, and no longer once it is to stop: a remote that does not answer, or that is asked again and
+    /// again, must not hold up the end. What it fails with then is not told.
+    async fn or_stopped<T>(
+        &self,
+        asked: impl Future<Output = Result<T, ConnectorError>>,
+    ) -> Result<T, ConnectorError> {
+        let mut halt = self.halt.clone();
+        tokio::select! {
+            biased;
+            answer = asked => answer,
+            () = halt.asked() => Err(ConnectorError::Container {
+                reason: Reason::ReadError,
+                detail: "the listing was stopped".to_owned(),
+            }),
+        }
     }
 
     /// Marks what has not changed since the last scan.

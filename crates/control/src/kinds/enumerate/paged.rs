@@ -177,6 +177,7 @@ impl Enumeration<'_> {
         error: ConnectorError,
     ) -> Result<(), ListError> {
         match ListError::from(error) {
+            ListError::Container(_) if self.halt.is_asked() => Err(PacketError::Stopped.into()),
             ListError::Container(error) => {
                 self.fail(container, page, &error);
                 Ok(())

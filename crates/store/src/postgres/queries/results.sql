@@ -228,13 +228,17 @@ FETCH FORWARD 512 FROM occurrences;
 -- Unsupported objects come last, by format: they are many, and leave the scan complete.
 -- name: problems
 SELECT t.datasource_id, o.object_key, o.nested_path, o.status, o.reason, o.detail,
-       CASE o.status WHEN 'unsupported' THEN o.detail ELSE '' END COLLATE "C" AS format
+       CASE o.status WHEN 'unsupported' THEN o.detail ELSE '' END COLLATE "C" AS format,
+       g.path, g.commit_id, g.author, g.time_ms, g.is_abandoned
 FROM jobs j
 JOIN object_scans o ON o.job_id = j.id
 JOIN tasks t ON t.id = o.task_id
+LEFT JOIN object_origins g
+    ON g.datasource_id = t.datasource_id AND sha256(g.object_key) = sha256(o.object_key)
 WHERE j.master_job_id = $1 AND o.status <> 'scanned'
 UNION ALL
-SELECT s.datasource_id, u.key, ''::bytea, 'failed', u.reason, coalesce(u.detail, ''), '' COLLATE "C"
+SELECT s.datasource_id, u.key, ''::bytea, 'failed', u.reason, coalesce(u.detail, ''), '' COLLATE "C",
+       NULL::bytea, NULL, NULL, NULL::bigint, NULL::boolean
 FROM jobs j
 JOIN task_units u ON u.job_id = j.id AND u.status = 'FAILED'
 JOIN enumeration_sessions s ON s.id = u.session_id

@@ -104,13 +104,15 @@ ORDER BY f.datasource_id, f.object_key, f.nested_path, o.line, o.span_start, o.s
 -- Unsupported objects come last, by format: they are many, and leave the scan complete.
 -- name: problems
 SELECT t.datasource_id, o.object_key, o.nested_path, o.status, o.reason, o.detail,
-       CASE o.status WHEN 'unsupported' THEN o.detail ELSE '' END AS format
+       CASE o.status WHEN 'unsupported' THEN o.detail ELSE '' END AS format,
+       g.path, g.commit_id, g.author, g.time_ms, g.is_abandoned
 FROM jobs j
 JOIN object_scans o ON o.job_id = j.id
 JOIN tasks t ON t.id = o.task_id
+LEFT JOIN object_origins g ON g.datasource_id = t.datasource_id AND g.object_key = o.object_key
 WHERE j.master_job_id = ?1 AND o.status <> 'scanned'
 UNION ALL
-SELECT s.datasource_id, u.key, x'', 'failed', u.reason, coalesce(u.detail, ''), ''
+SELECT s.datasource_id, u.key, x'', 'failed', u.reason, coalesce(u.detail, ''), '', NULL, NULL, NULL, NULL, NULL
 FROM jobs j
 JOIN task_units u ON u.job_id = j.id AND u.status = 'FAILED'
 JOIN enumeration_sessions s ON s.id = u.session_id
