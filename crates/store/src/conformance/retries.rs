@@ -103,7 +103,7 @@ async fn a_source_that_does_not_answer_is_waited_for(book: Book) {
 
 /// A listing of many pages that breaks off now and then gets on all the same.
 async fn what_was_listed_begins_the_count_anew(book: Book) {
-    let running = book.running(job("a")).await;
+    let mut running = book.running(job("a")).await;
     for page in 0..3 {
         let root = running.enumeration().await;
         assert_eq!(root.failures, u32::from(page > 0));
@@ -113,6 +113,7 @@ async fn what_was_listed_begins_the_count_anew(book: Book) {
         let broke_off = GiveBack::Unavailable { error: "broke off".to_owned(), after: WAIT };
         book.store().give_back(&root.claim, broke_off).await.unwrap();
         book.advance(WAIT);
+        running.worker = book.worker().await;
     }
     let root = running.enumeration().await;
     let units = book.store().task_units(&root.claim).await.unwrap();
