@@ -62,7 +62,7 @@ impl Progress {
 
     /// A source is left alone for so long.
     pub(crate) fn wait(&self, after: Duration, why: &str) {
-        let until = Instant::now() + after;
+        let Some(until) = Instant::now().checked_add(after) else { return };
         let mut waiting = self.waiting_until.lock();
         if waiting.as_ref().is_none_or(|(other, _)| *other < until) {
             *waiting = Some((until, why.into()));

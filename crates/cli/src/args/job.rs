@@ -87,11 +87,11 @@ pub struct StartArgs {
 
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
-    domesday job retry 3f2a                       the server is back\n  \
-    domesday job retry 3f2a --any-reason          the permission is there now\n\n\
-    Failed tasks, containers that could not be listed and objects that could not be read whole are tried again, and\n\
-    what comes of it takes the place of the failure. The job is queued again: a fleet goes on with it; one of\n\
-    `domesday scan` goes on when the same command is run again.\n\
+    domesday job retry 3f2a                 the server is back\n  \
+    domesday job retry 3f2a --any-reason    the permission is there now\n\n\
+    Failed tasks, containers that could not be listed and objects that could not be read whole\n\
+    are tried again, and what comes of it takes the place of the failure. The job is queued again:\n\
+    a fleet goes on with it; one of `domesday scan` goes on when the same command is run again.\n\
     Exit codes: 0 something is tried again, 3 there is nothing to try again.")]
 pub struct JobRetryArgs {
     /// The job, by its id or the beginning of it

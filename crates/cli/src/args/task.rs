@@ -58,10 +58,10 @@ pub struct TaskListArgs {
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     domesday task retry 4711 4712\n  \
-    domesday task retry --all --job 3f2a          the same as `domesday job retry 3f2a`\n  \
-    domesday task retry 4711 --any-reason         also what was denied, now that the permission is there\n\n\
-    A failed task is tried again whole. Of a completed one, and only once its job has ended, the containers and objects\n\
-    that the source did not give are tried again, and nothing else.")]
+    domesday task retry --all --job 3f2a     the same as `domesday job retry 3f2a`\n  \
+    domesday task retry 4711 --any-reason    also what was denied: the permission is there now\n\n\
+    A failed task is tried again whole. Of a completed one, once its job has ended, the containers\n\
+    and objects that the source did not give are tried again, and nothing else.")]
 pub struct RetryArgs {
     /// The tasks
     #[arg(value_name = "ID", value_parser = parse_task_id, required_unless_present = "all", conflicts_with = "all")]

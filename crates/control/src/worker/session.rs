@@ -301,7 +301,8 @@ impl Flow {
 
     /// A task was given back, to be tried again after this.
     pub fn tries_again(&self, after: Duration) {
-        let at = Instant::now() + after + AGAIN_DELAY;
+        // As far off as no clock goes: others will look.
+        let Some(at) = Instant::now().checked_add(after.saturating_add(AGAIN_DELAY)) else { return };
         let mut again_at = self.again_at.lock();
         *again_at = Some(again_at.map_or(at, |other| other.min(at)));
     }

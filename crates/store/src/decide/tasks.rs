@@ -171,7 +171,7 @@ pub(crate) enum Fate {
     /// To be claimed again, so many milliseconds from now.
     Returned { wait_ms: i64 },
     /// Two tasks take its place.
-    Split([NewTask; 2]),
+    Split(Box<[NewTask; 2]>),
     /// Its one object or container becomes a named failure, and the task is done.
     Poisoned,
 }
@@ -212,7 +212,7 @@ impl Abandoned {
             return Fate::Returned { wait_ms: 0 };
         }
         match self.payload.split() {
-            Some((first, second)) => Fate::Split([first, second].map(|payload| self.half(payload))),
+            Some((first, second)) => Fate::Split(Box::new([first, second].map(|payload| self.half(payload)))),
             None => Fate::Poisoned,
         }
     }

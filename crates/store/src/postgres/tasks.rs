@@ -309,7 +309,7 @@ pub(super) async fn reap(tx: &mut Tx<'_>, node_group: &str, deadline: Duration) 
             }
             Fate::Split(halves) => {
                 tx.run(SPLIT, params![task.id.0, task.claim.0]);
-                insert(tx, &halves)?;
+                insert(tx, halves.as_slice())?;
                 report.split += 1;
             }
             Fate::Poisoned => {

@@ -256,7 +256,7 @@ pub(super) fn reap(c: &Connection, node_group: &str, deadline: Duration) -> Resu
     for (task, fate) in abandoned.iter().zip(fates(&abandoned)) {
         match fate {
             Fate::Split(halves) => {
-                split(c, task, &halves)?;
+                split(c, task, halves.as_slice())?;
                 report.split += 1;
             }
             Fate::Poisoned => {
