@@ -88,8 +88,8 @@ BEGIN
     GRANT SELECT ON tasks TO domesday_worker, domesday_orchestrator;
     GRANT UPDATE (status, claim_id, worker_id, not_before, failures, abandonments, last_error, progress_at, objects,
                   nested, bytes, finished_at) ON tasks TO domesday_worker, domesday_orchestrator;
-    GRANT INSERT (job_id, datasource_id, session_id, origin_id, type, status, priority, payload, abandonments,
-                  created_at) ON tasks TO domesday_orchestrator;
+    GRANT INSERT (job_id, datasource_id, session_id, origin_id, type, status, priority, payload, abandonments, failures,
+                  not_before, last_error, created_at) ON tasks TO domesday_orchestrator;
 
     -- What enumeration lists.
     GRANT SELECT ON enumeration_sessions, task_units, task_output_records, task_unit_skips

@@ -13,8 +13,8 @@ use domesday_control::RuleCache;
 use domesday_engine::{RuleSet, Scanner, Scratch};
 use domesday_model::{
     ColumnShape, DatasourceSpec, FingerprintKey, JobConfiguration, JobStatus, Location, MasterJobId,
-    NestedStep, ObjectKey, ProcessId, RecordKind, RowBatch, ScanOptions, Score, TableKind, TableObservation,
-    TableShape, TaskType, UnitRecord, VersionMarks,
+    NestedStep, ObjectKey, ProcessId, RecordKind, Retries, RowBatch, ScanOptions, Score, TableKind,
+    TableObservation, TableShape, TaskType, UnitRecord, VersionMarks,
 };
 use domesday_store::postgres::{self, PostgresStore};
 use domesday_store::sqlite::{self, SqliteStore};
@@ -134,9 +134,10 @@ async fn survey(book: &Book, master: u8, source: &str, tables: fn(&Arc<RuleSet>)
         batch: ResultBatch { tables: tables(&rules), ..ResultBatch::default() },
         totals: TaskTotals::default(),
         untraced: Vec::new(),
+        replaces: Vec::new(),
     };
     assert!(store.complete_classifications(vec![done]).await.unwrap()[0].is_ok());
-    assert_eq!(store.complete_job(&lease).await.unwrap(), Some(JobStatus::Completed));
+    assert_eq!(store.complete_job(&lease, Retries::NONE).await.unwrap(), Some(JobStatus::Completed));
 }
 
 fn shop(rules: &Arc<RuleSet>) -> Vec<TableObservation> {

@@ -283,7 +283,8 @@ fn help_is_as_written_down() {
         datasource, datasource add, datasource list, datasource show, datasource edit, datasource test,
         datasource kinds, datasource remove,
         template, template add, template list, template show, template edit, template remove,
-        job, job start, job list, job show, job watch, job pause, job resume, job cancel,
+        job, job start, job list, job show, job watch, job pause, job resume, job retry,
+        job cancel,
         task, task list, task show, task retry,
         session, session list, session show, target, target list, target show,
         db, db migrate, db status, db key, db grant, db grants, db revoke";

@@ -9,7 +9,8 @@ use crate::credentials::CredentialError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectorError {
-    /// This container cannot be listed; others may.
+    /// This container cannot be listed; others may. Whether trying again later may help, the reason says
+    /// ([`Reason::may_pass`]).
     #[error("{detail}")]
     Container { reason: Reason, detail: String },
     /// The source asks to be left alone for a while, as with a rate limit: what was listed so far holds, and
@@ -36,8 +37,9 @@ impl ConnectorError {
             ConnectorError::Denied { .. } | ConnectorError::Credential(CredentialError::Forbidden { .. }) => {
                 Reason::PermissionDenied
             }
-            ConnectorError::Wait { .. }
-            | ConnectorError::Configuration { .. }
+            ConnectorError::Wait { .. } => Reason::Unavailable,
+            ConnectorError::Credential(error) if error.is_retryable() => Reason::Unavailable,
+            ConnectorError::Configuration { .. }
             | ConnectorError::UnknownKind(..)
             | ConnectorError::Credential(_) => Reason::ReadError,
         }
@@ -46,7 +48,8 @@ impl ConnectorError {
     /// Whether trying again later may help.
     pub fn is_retryable(&self) -> bool {
         match self {
-            ConnectorError::Container { .. } | ConnectorError::Wait { .. } => true,
+            ConnectorError::Container { reason, .. } => reason.may_pass(),
+            ConnectorError::Wait { .. } => true,
             ConnectorError::Denied { .. }
             | ConnectorError::Configuration { .. }
             | ConnectorError::UnknownKind(..) => false,
@@ -56,13 +59,37 @@ impl ConnectorError {
 
     /// An IO error while `what` was read.
     pub fn io(what: &str, error: &io::Error) -> ConnectorError {
-        let reason = match error.kind() {
-            io::ErrorKind::NotFound => Reason::Vanished,
-            io::ErrorKind::PermissionDenied => Reason::PermissionDenied,
-            io::ErrorKind::NotADirectory => Reason::Changed,
-            _ => Reason::ReadError,
-        };
-        ConnectorError::Container { reason, detail: format!("{what}: {error}") }
+        ConnectorError::Container { reason: io_reason(error), detail: format!("{what}: {error}") }
+    }
+
+    /// A source that did not answer, or broke off.
+    pub fn unavailable(detail: impl Into<String>) -> ConnectorError {
+        ConnectorError::Container { reason: Reason::Unavailable, detail: detail.into() }
+    }
+}
+
+/// Why, in the words the book uses: of a file, a mount or a connection.
+pub fn io_reason(error: &io::Error) -> Reason {
+    use io::ErrorKind;
+    match error.kind() {
+        ErrorKind::NotFound => Reason::Vanished,
+        ErrorKind::PermissionDenied => Reason::PermissionDenied,
+        ErrorKind::NotADirectory => Reason::Changed,
+        ErrorKind::ConnectionRefused
+        | ErrorKind::ConnectionReset
+        | ErrorKind::ConnectionAborted
+        | ErrorKind::NotConnected
+        | ErrorKind::BrokenPipe
+        | ErrorKind::HostUnreachable
+        | ErrorKind::NetworkUnreachable
+        | ErrorKind::NetworkDown
+        | ErrorKind::StaleNetworkFileHandle
+        | ErrorKind::TimedOut
+        | ErrorKind::WouldBlock
+        | ErrorKind::ResourceBusy
+        | ErrorKind::Interrupted
+        | ErrorKind::UnexpectedEof => Reason::Unavailable,
+        _ => Reason::ReadError,
     }
 }
 
@@ -76,10 +103,12 @@ mod tests {
             (io::ErrorKind::NotFound, Reason::Vanished),
             (io::ErrorKind::PermissionDenied, Reason::PermissionDenied),
             (io::ErrorKind::NotADirectory, Reason::Changed),
-            (io::ErrorKind::TimedOut, Reason::ReadError),
+            (io::ErrorKind::TimedOut, Reason::Unavailable),
+            (io::ErrorKind::ConnectionRefused, Reason::Unavailable),
+            (io::ErrorKind::InvalidData, Reason::ReadError),
         ] {
             let error = ConnectorError::io("list", &kind.into());
-            assert_eq!(error.reason(), reason);
+            assert_eq!((error.reason(), error.is_retryable()), (reason, reason.may_pass()));
             assert!(error.to_string().starts_with("list: "), "{error}");
         }
     }

@@ -35,7 +35,7 @@ use credentials::{
 };
 
 pub use configuration::parse_configuration;
-pub use error::ConnectorError;
+pub use error::{ConnectorError, io_reason};
 pub use factory::{
     Configured, ConnectorFactory, Coverage, Description, Exclude, HistoryFlags, NamedBy, Recognition,
     TargetError, TargetFlags, WebFlags, path_root,

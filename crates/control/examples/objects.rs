@@ -79,6 +79,7 @@ async fn scan(folder: &Path, count: u64) -> Outcome<()> {
             fingerprint_key: FINGERPRINT_KEY.into(),
             enumerators: ENUMERATORS,
             packets: PACKETS_PER_THREAD * threads,
+            retries: domesday_control::LOCAL_RETRIES,
         },
     };
     let (_signal, stop) = StopSignal::new();

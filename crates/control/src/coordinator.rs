@@ -15,8 +15,8 @@ use domesday_model::{
     BatchId, BatchStatus, EnumerationSessionId, ScanTargetId, TaskId, TaskStatus, TaskType,
 };
 use domesday_store::{
-    JobLease, OrchestratorStore, ReportStore, Retry, SessionInfo, StoreError, TargetFilter, TaskFilter,
-    TaskInfo,
+    JobLease, OrchestratorStore, ReportStore, Retry, RetryScope, SessionInfo, StoreError, TargetFilter,
+    TaskFilter, TaskInfo,
 };
 
 /// Rows read at once.
@@ -84,7 +84,7 @@ impl Coordinator {
                 break;
             }
             for task in tasks {
-                self.store.retry_tasks(Retry::Task(task.id)).await?;
+                self.store.retry(Retry::Task(task.id), RetryScope::Passing).await?;
             }
         }
         self.store.open_session(lease, &known.datasource).await?;

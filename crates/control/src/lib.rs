@@ -38,8 +38,17 @@ pub use worker::{WindowLimits, Worker, WorkerConfig, WorkerParts};
 
 use std::sync::Arc;
 
-use domesday_model::ProcessId;
+use std::time::Duration;
+
+use domesday_model::{Backoff, ProcessId, Retries};
 use domesday_store::StoreError;
+
+/// How often a source is tried that does not answer, while somebody waits for the end of a scan: a second or two.
+pub const LOCAL_RETRIES: Retries =
+    Retries { attempts: 3, wait: Backoff::new(Duration::from_millis(500), Duration::from_secs(10)) };
+/// The same in a fleet: about five minutes, a restart of a server included.
+pub const FLEET_RETRIES: Retries =
+    Retries { attempts: 6, wait: Backoff::new(Duration::from_secs(10), Duration::from_secs(600)) };
 
 /// Names each start of a process, and each lease after the first: random, so that none ever comes again.
 pub type NewId = Arc<dyn Fn() -> ProcessId + Send + Sync>;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use domesday_model::MasterJobId;
+use domesday_model::{MasterJobId, Retries};
 use domesday_store::{
     FanOutPolicy, MasterJob, OrchestratorStore, Profile, ReportStore, Store, StoreError, WorkerStore,
 };
@@ -33,6 +33,8 @@ pub struct LocalConfig {
     pub fingerprint_key: String,
     pub enumerators: usize,
     pub packets: usize,
+    /// How often what a source fails at is tried.
+    pub retries: Retries,
 }
 
 /// The parts a local run is made of.
@@ -58,6 +60,7 @@ pub async fn run_local(local: Local, master: MasterJobId, mut stop: Stop) -> Res
             task_deadline: TASK_DEADLINE,
             stall_threshold: STALL_THRESHOLD,
             fan_out: FanOutPolicy { ready_low: local.config.packets as u32 },
+            retries: local.config.retries,
             profile: Profile::default(),
             fires_schedules: false,
             is_patient: false,
@@ -74,6 +77,7 @@ pub async fn run_local(local: Local, master: MasterJobId, mut stop: Stop) -> Res
             enumerators: WindowLimits::fixed(local.config.enumerators),
             packets: WindowLimits::fixed(local.config.packets),
             quiet_max: QUIET_MAX,
+            retries: local.config.retries,
             profile: Profile { fingerprint_key: Some(local.config.fingerprint_key), ..Profile::default() },
             is_patient: false,
         },

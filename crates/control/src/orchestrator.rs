@@ -15,7 +15,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use domesday_model::backoff::jitter;
 use domesday_model::{
-    EnumerationSessionId, JobId, JobStatus, MasterJobId, ProcessId, SessionStatus, TaskType,
+    EnumerationSessionId, JobId, JobStatus, MasterJobId, ProcessId, Retries, SessionStatus, TaskType,
 };
 use domesday_store::{
     FanOutPolicy, FanOutReport, GroupState, Load, OrchestratorStore, OwnedJob, Process, Profile, ReapReport,
@@ -62,6 +62,8 @@ pub struct OrchestratorConfig {
     /// A session without progress for this long is stalled.
     pub stall_threshold: Duration,
     pub fan_out: FanOutPolicy,
+    /// How often an object is read that the source did not give, or not whole, for a reason that may pass.
+    pub retries: Retries,
     /// What the orchestrator says of itself.
     pub profile: Profile,
     /// Whether to start the jobs of schedules.
@@ -444,7 +446,7 @@ impl<'a> Tenure<'a> {
                     self.services.metrics.fanned_out(&report);
                     return Ok(());
                 }
-                self.store.complete_job(&job.lease).await?
+                self.store.complete_job(&job.lease, self.config.retries).await?
             }
             _ => self.store.settle_job(&job.lease).await?,
         };

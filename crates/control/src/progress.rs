@@ -1,5 +1,6 @@
 //! How far a scan is, for showing it. Nothing here decides anything: the book does.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -15,12 +16,12 @@ pub struct Progress {
     pub(crate) findings: AtomicU64,
     pub(crate) enumerating: AtomicU64,
     pub(crate) listing_done: AtomicBool,
-    /// A source asked to be left alone until then.
-    waiting_until: Mutex<Option<Instant>>,
+    /// A source is left alone until then, and why.
+    waiting_until: Mutex<Option<(Instant, Arc<str>)>>,
 }
 
 /// The counters at one moment.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ProgressSnapshot {
     pub objects_listed: u64,
     pub bytes_listed: u64,
@@ -30,8 +31,8 @@ pub struct ProgressSnapshot {
     pub findings: u64,
     /// No enumeration is under way, as far as this process can see.
     pub listing_done: bool,
-    /// How long a source still wants to be left alone.
-    pub waiting: Option<Duration>,
+    /// How long a source is still left alone, and why.
+    pub waiting: Option<(Duration, Arc<str>)>,
 }
 
 impl Progress {
@@ -55,16 +56,18 @@ impl Progress {
         self.objects_done.store(objects_done, Ordering::Relaxed);
     }
 
-    /// A source asked to be left alone for so long.
-    pub(crate) fn wait(&self, after: Duration) {
-        let until = Instant::now() + after;
+    /// A source is left alone for so long.
+    pub(crate) fn wait(&self, after: Duration, why: &str) {
+        let Some(until) = Instant::now().checked_add(after) else { return };
         let mut waiting = self.waiting_until.lock();
-        *waiting = Some(waiting.map_or(until, |other| other.max(until)));
+        if waiting.as_ref().is_none_or(|(other, _)| *other < until) {
+            *waiting = Some((until, why.into()));
+        }
     }
 
-    fn waiting(&self) -> Option<Duration> {
-        let until = *self.waiting_until.lock();
-        until?.checked_duration_since(Instant::now())
+    fn waiting(&self) -> Option<(Duration, Arc<str>)> {
+        let (until, why) = self.waiting_until.lock().clone()?;
+        Some((until.checked_duration_since(Instant::now())?, why))
     }
 
     pub(crate) fn add(counter: &AtomicU64, by: u64) {

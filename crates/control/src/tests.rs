@@ -3,6 +3,7 @@
 
 mod fake;
 mod fleet;
+mod retries;
 mod sources;
 
 use std::sync::Arc;
@@ -12,8 +13,8 @@ use std::time::Duration;
 use domesday_connector::{Registry, Surroundings};
 use domesday_engine::{RuleSet, Scanner};
 use domesday_model::{
-    Command, DatasourceSpec, FingerprintKey, JobConfiguration, JobStatus, MasterJobId, ProcessId, Reason,
-    ResumePolicy, ScanOptions,
+    Backoff, Command, DatasourceSpec, FingerprintKey, JobConfiguration, JobStatus, MasterJobId, ProcessId,
+    Reason, ResumePolicy, Retries, ScanOptions,
 };
 use domesday_scheduler::{CoreConfig, ScanCore};
 use domesday_store::clock::ManualClock;
@@ -39,6 +40,9 @@ const FINGERPRINT_KEY: &str = "key";
 /// In two parts, so that this file has no key.
 const KEY: &str = concat!("AKIA", "Q3EGRT7XWZLPB5NM");
 const LEASE: Duration = Duration::from_secs(30);
+/// Waits that nobody notices.
+const QUICK_RETRIES: Retries =
+    Retries { attempts: 3, wait: Backoff::new(Duration::from_millis(10), Duration::from_millis(20)) };
 /// More than two batches, so that the folder is staged, and more than one exclusion list.
 const MANY: usize = 2 * EXCLUSION_MAX as usize + 2_345;
 
@@ -78,6 +82,7 @@ struct Bench {
     fake: Arc<Fake>,
     starts: Arc<AtomicUsize>,
     metrics: Arc<Metrics>,
+    retries: Retries,
 }
 
 impl Bench {
@@ -88,7 +93,8 @@ impl Bench {
         store.put_rule_set(rules.hash(), &RuleCache::text(&rules)).await.unwrap();
         store.submit(new_job(MASTER, &rules)).await.unwrap();
         let core = Arc::new(ScanCore::new(CoreConfig::for_threads(1), FingerprintKey::new([9; 32])).unwrap());
-        Bench { _folder: folder, store, rules, core, fake, starts: Arc::default(), metrics: Arc::default() }
+        let (starts, metrics, retries) = (Arc::default(), Arc::default(), QUICK_RETRIES);
+        Bench { _folder: folder, store, rules, core, fake, starts, metrics, retries }
     }
 
     fn store(&self) -> Arc<dyn Store> {
@@ -123,6 +129,7 @@ impl Bench {
                 fingerprint_key: FINGERPRINT_KEY.into(),
                 enumerators: 2,
                 packets: 2,
+                retries: self.retries,
             },
         };
         run_local(local, master, stop).await
@@ -147,6 +154,7 @@ impl Bench {
             task_deadline: LEASE,
             stall_threshold: LEASE,
             fan_out: FanOutPolicy { ready_low: 2 },
+            retries: QUICK_RETRIES,
             profile: Profile::default(),
             fires_schedules: false,
             is_patient: true,
@@ -178,6 +186,7 @@ impl Bench {
             enumerators: WindowLimits::fixed(1),
             packets,
             quiet_max: Duration::from_millis(4),
+            retries: QUICK_RETRIES,
             profile: Profile { fingerprint_key: Some(FINGERPRINT_KEY.into()), ..Profile::default() },
             is_patient: true,
         };

@@ -28,6 +28,9 @@ pub enum GitError {
     TooLarge { what: String, size: u64, max: u64 },
     #[error("{0}")]
     Unsupported(String),
+    /// A remote does not answer, or breaks off; or a listing of what it has was cut short.
+    #[error("{0}")]
+    Unavailable(String),
     /// A remote does not let us in.
     #[error("{0}")]
     Denied(String),
@@ -52,6 +55,7 @@ impl GitError {
             GitError::Missing(_) => Reason::Vanished,
             GitError::TooLarge { .. } => Reason::ByteLimit,
             GitError::Denied(_) => Reason::PermissionDenied,
+            GitError::Unavailable(_) => Reason::Unavailable,
             GitError::Corrupt { .. }
             | GitError::Mismatch { .. }
             | GitError::Unsupported(_)

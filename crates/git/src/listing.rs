@@ -116,7 +116,7 @@ impl Listing for RepositoryListing {
 /// Said of a listing of which a batch was lost: an empty one would say that it has ended.
 pub(super) fn cut_short() -> ConnectorError {
     let detail = "the listing was cut short; list it again".to_owned();
-    ConnectorError::Container { reason: Reason::ReadError, detail }
+    ConnectorError::unavailable(detail)
 }
 
 /// Runs what takes long where it holds nobody up.

@@ -32,6 +32,24 @@ impl Backoff {
     }
 }
 
+/// How often something that may pass is tried, and after which waits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Retries {
+    /// Attempts in all, the first one included.
+    pub attempts: u32,
+    pub wait: Backoff,
+}
+
+impl Retries {
+    /// One attempt.
+    pub const NONE: Retries = Retries { attempts: 1, wait: Backoff::new(Duration::ZERO, Duration::ZERO) };
+
+    /// Whether an attempt that fails after so many that failed is not the last one.
+    pub fn has_more(self, failed: u32) -> bool {
+        failed.saturating_add(1) < self.attempts
+    }
+}
+
 /// Half to all of `wait`, at random.
 pub fn jitter(wait: Duration) -> Duration {
     let random = RandomState::new().hash_one(()) % 1_000;

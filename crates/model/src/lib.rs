@@ -27,7 +27,7 @@ pub mod task;
 pub mod template;
 pub mod times;
 
-pub use backoff::Backoff;
+pub use backoff::{Backoff, Retries};
 pub use finding::{Category, FindingDraft, Level, Location, NestedStep, Position, Score, Span};
 pub use fingerprint::{Fingerprint, FingerprintKey};
 pub use ids::{

@@ -95,6 +95,8 @@ reasons! {
     ComputedView = "computed_view", Skipped;
     /// changes of a database that are not in its file yet: they are in the log beside it, which is not read
     UnreadLog = "unread_log", Incomplete;
+    /// the source did not answer, or broke off: `job retry` tries it again
+    Unavailable = "unavailable", Incomplete;
     /// reading it failed
     ReadError = "read_error", Incomplete;
     /// the link points nowhere
@@ -127,6 +129,18 @@ reasons! {
     ValueCut = "value_cut", Incomplete;
 }
 
+impl Reason {
+    /// Whether time alone may mend it, so that trying again later is worth it.
+    pub fn may_pass(self) -> bool {
+        matches!(self, Reason::Unavailable | Reason::Locked | Reason::TimedOut)
+    }
+
+    /// The stored names of those that may pass.
+    pub fn passing() -> Vec<&'static str> {
+        Reason::ALL.iter().filter(|reason| reason.may_pass()).map(|reason| reason.as_str()).collect()
+    }
+}
+
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
@@ -153,6 +167,13 @@ impl FromStr for Reason {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_may_pass_is_incomplete_until_then() {
+        assert_eq!(Reason::passing(), ["locked", "timed_out", "unavailable"]);
+        let passing = Reason::ALL.iter().filter(|reason| reason.may_pass());
+        assert!(passing.into_iter().all(|reason| reason.weight() == Weight::Incomplete));
+    }
 
     #[test]
     fn every_reason_is_found_again_by_its_name() {

@@ -61,7 +61,7 @@ macro_rules! machine {
 
 machine! {
     /// A child job. PAUSING and CANCELLING are the times in which workers let go of its tasks. An ended job
-    /// is queued again only by `task retry`.
+    /// is queued again only by `job retry` and `task retry`.
     JobStatus ("job") {
         Queued = "QUEUED" => [Running, Cancelling];
         Running = "RUNNING" => [Completed, PartiallyCompleted, Failed, Pausing, Cancelling];
@@ -76,7 +76,8 @@ machine! {
 }
 
 machine! {
-    /// A task. RUNNING → PENDING is a retry, a return or the reaper; FAILED → PENDING is `task retry`.
+    /// A task. RUNNING → PENDING is a retry, a return or the reaper; FAILED → PENDING is `task retry`. What a completed
+    /// task could not list or read is tried again by a new one.
     TaskStatus ("task") {
         Pending = "PENDING" => [Running, Cancelled];
         Running = "RUNNING" => [Completed, Failed, Pending, Cancelled];

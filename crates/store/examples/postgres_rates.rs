@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use domesday_model::{
-    DatasourceSpec, JobConfiguration, MasterJobId, ObjectKey, ProcessId, RecordKind, RuleSetHash,
+    DatasourceSpec, JobConfiguration, MasterJobId, ObjectKey, ProcessId, RecordKind, Retries, RuleSetHash,
     ScanOptions, TaskType, UnitRecord, VersionMarks,
 };
 use domesday_store::postgres::{Options, PostgresStore};
@@ -131,7 +131,11 @@ impl Job {
     }
 
     async fn end(self) {
-        self.store.complete_job(&self.lease).await.unwrap().expect("nothing is left of the job");
+        self.store
+            .complete_job(&self.lease, Retries::NONE)
+            .await
+            .unwrap()
+            .expect("nothing is left of the job");
     }
 }
 
@@ -310,6 +314,7 @@ fn completion(claim: Claim) -> Completion {
         batch: ResultBatch::default(),
         totals: TaskTotals::default(),
         untraced: Vec::new(),
+        replaces: Vec::new(),
     }
 }
 

@@ -94,6 +94,7 @@ pub(crate) fn completion(claim: Claim) -> Completion {
         batch: ResultBatch::default(),
         totals: TaskTotals::default(),
         untraced: Vec::new(),
+        replaces: Vec::new(),
     }
 }
 

@@ -4,8 +4,10 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use clap::Args;
+use domesday_control::FLEET_RETRIES;
+use domesday_model::Retries;
 
-use super::values::{parse_duration, parse_label, reference_help};
+use super::values::{parse_attempts, parse_duration, parse_label, reference_help};
 use super::{AllowArgs, StateArgs};
 
 /// The shortest lease: a renewal must have time to reach the book.
@@ -24,8 +26,17 @@ pub struct ProcessArgs {
     /// Serve /metrics, /healthz and /readyz on this address, such as 127.0.0.1:9464
     #[arg(long, value_name = "ADDRESS")]
     pub telemetry: Option<SocketAddr>,
+    /// How often a source is tried that does not answer or breaks off, before what it did not give counts as failed
+    #[arg(long, value_name = "N", default_value_t = FLEET_RETRIES.attempts, value_parser = parse_attempts)]
+    pub attempts: u32,
     #[command(flatten)]
     pub state: StateArgs,
+}
+
+impl ProcessArgs {
+    pub fn retries(&self) -> Retries {
+        Retries { attempts: self.attempts, ..FLEET_RETRIES }
+    }
 }
 
 #[derive(Args)]

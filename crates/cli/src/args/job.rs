@@ -51,6 +51,8 @@ pub enum JobCommand {
     /// Go on with a paused job
     #[command(after_help = "Example:\n  domesday job resume 3f2a")]
     Resume(Appended),
+    /// Try again what an ended job could not list or read; nothing else is read again
+    Retry(JobRetryArgs),
     /// End a job for good; what was found so far stays
     #[command(after_help = "Example:\n  domesday job cancel 3f2a --wait")]
     Cancel(Appended),
@@ -76,6 +78,28 @@ pub struct StartArgs {
     /// Follow the job until it ends
     #[arg(long)]
     pub watch: bool,
+    /// JSON instead of text [default when piped]
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub state: StateArgs,
+}
+
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    domesday job retry 3f2a                 the server is back\n  \
+    domesday job retry 3f2a --any-reason    the permission is there now\n\n\
+    Failed tasks, containers that could not be listed and objects that could not be read whole\n\
+    are tried again, and what comes of it takes the place of the failure. The job is queued again:\n\
+    a fleet goes on with it; one of `domesday scan` goes on when the same command is run again.\n\
+    Exit codes: 0 something is tried again, 3 there is nothing to try again.")]
+pub struct JobRetryArgs {
+    /// The job, by its id or the beginning of it
+    #[arg(value_name = "ID")]
+    pub id: String,
+    /// Also what failed for a reason that waiting does not mend, such as a missing permission
+    #[arg(long)]
+    pub any_reason: bool,
     /// JSON instead of text [default when piped]
     #[arg(long)]
     pub json: bool,

@@ -23,6 +23,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use domesday_connector::TRUST_CONTENT;
+use domesday_control::LOCAL_RETRIES;
 use domesday_model::{Category, Level, Regulation, Sensitivity, TrustContent};
 use tracing::level_filters::LevelFilter;
 
@@ -34,7 +35,7 @@ pub use baseline::{BaselineArgs, BaselineCommand, BaselineCreate};
 pub use catalog::CatalogArgs;
 pub use datasource::{DatasourceAdd, DatasourceArgs, DatasourceCommand, DatasourceEdit, DatasourceFields};
 pub use git::GitArgs;
-pub use job::{Appended, JobArgs, JobCommand, JobsArgs, StartArgs};
+pub use job::{Appended, JobArgs, JobCommand, JobRetryArgs, JobsArgs, StartArgs};
 pub use operate::{DbArgs, DbCommand, LoginRole, PruneArgs, StatusArgs};
 pub use select::SelectArgs;
 pub use session::{SessionArgs, SessionCommand, SessionListArgs};
@@ -44,7 +45,7 @@ pub use task::{RetryArgs, TaskArgs, TaskCommand, TaskListArgs};
 pub use template::{TemplateAdd, TemplateArgs, TemplateCommand, TemplateEdit, TemplateFields};
 pub use web::WebArgs;
 
-use values::{Setting, parse_setting, parse_size, reference_help};
+use values::{Setting, parse_attempts, parse_setting, parse_size, reference_help};
 
 /// The place of what every command has in its help: behind what is its own.
 const GLOBAL_ORDER: usize = 900;
@@ -195,6 +196,9 @@ pub struct ScanArgs {
     /// Threads that scan [default: one per processor]
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,
+    /// How often a source is tried that does not answer or breaks off, before what it did not give counts as failed
+    #[arg(long, value_name = "N", default_value_t = LOCAL_RETRIES.attempts, value_parser = parse_attempts)]
+    pub attempts: u32,
     /// End with 3 also where a format was recognised that is not read, such as pdf, or where something belongs to a
     /// source and is not in it, such as the history before a shallow clone
     #[arg(long)]

@@ -27,7 +27,7 @@ pub enum TaskCommand {
         #[command(flatten)]
         state: StateArgs,
     },
-    /// Try failed tasks again; a job that had ended is queued again
+    /// Try again what tasks failed at; a job that had ended is queued again
     Retry(RetryArgs),
 }
 
@@ -58,17 +58,23 @@ pub struct TaskListArgs {
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     domesday task retry 4711 4712\n  \
-    domesday task retry --all --job 3f2a")]
+    domesday task retry --all --job 3f2a     the same as `domesday job retry 3f2a`\n  \
+    domesday task retry 4711 --any-reason    also what was denied: the permission is there now\n\n\
+    A failed task is tried again whole. Of a completed one, once its job has ended, the containers\n\
+    and objects that the source did not give are tried again, and nothing else.")]
 pub struct RetryArgs {
     /// The tasks
     #[arg(value_name = "ID", value_parser = parse_task_id, required_unless_present = "all", conflicts_with = "all")]
     pub ids: Vec<TaskId>,
-    /// All failed tasks of a job
+    /// All tasks of a job
     #[arg(long, requires = "job")]
     pub all: bool,
     /// The job, by its id or the beginning of it
     #[arg(long, value_name = "ID", requires = "all")]
     pub job: Option<String>,
+    /// Also containers and objects that failed for a reason that waiting does not mend, such as a missing permission
+    #[arg(long)]
+    pub any_reason: bool,
     /// JSON instead of text [default when piped]
     #[arg(long)]
     pub json: bool,

@@ -48,6 +48,16 @@ pub fn parse_job_id(text: &str) -> Result<MasterJobId, String> {
     })
 }
 
+/// Attempts at a source, at most: each may take as long as its time-outs allow.
+const ATTEMPTS_MAX: u32 = 20;
+
+pub fn parse_attempts(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(attempts @ 1..=ATTEMPTS_MAX) => Ok(attempts),
+        _ => Err(format!("attempts are a number from 1 to {ATTEMPTS_MAX}")),
+    }
+}
+
 pub fn parse_task_id(text: &str) -> Result<TaskId, String> {
     let wrong = || format!("`{text}` is not the id of a task: `domesday task list` shows them");
     text.parse().map(TaskId).map_err(|_| wrong())

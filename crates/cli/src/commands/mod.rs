@@ -12,6 +12,7 @@ pub mod orchestrator;
 pub mod problems;
 pub mod prune;
 mod report;
+mod retry;
 pub mod rules;
 mod sample;
 pub mod scan;

@@ -39,6 +39,7 @@ async fn serve(args: &OrchestratorArgs) -> Result<Exit> {
         task_deadline: TASK_DEADLINE,
         stall_threshold: STALL_THRESHOLD,
         fan_out: FanOutPolicy { ready_low: READY_LOW },
+        retries: args.process.retries(),
         profile: fleet::profile(0),
         fires_schedules: true,
         is_patient: true,

@@ -9,12 +9,12 @@ use anyhow::{Context, Result, bail};
 use domesday_connector::credentials::{CredentialManager, CredentialPolicy, RunSecrets};
 use domesday_connector::{HostPattern, Registry, Seal, Surroundings};
 use domesday_control::{
-    Local, LocalConfig, Metrics, Progress, RuleCache, StopSignal, WorkerParts, run_local,
+    LOCAL_RETRIES, Local, LocalConfig, Metrics, Progress, RuleCache, StopSignal, WorkerParts, run_local,
 };
 use domesday_engine::{RuleSet, Scanner};
 use domesday_model::{
     Command, ConfigurationUsed, DatasourceId, DatasourceSpec, FingerprintKey, JobConfiguration, MasterJobId,
-    ProcessId, ScanOptions,
+    ProcessId, Retries, ScanOptions,
 };
 use domesday_scheduler::{CoreConfig, ScanCore};
 use domesday_store::sqlite::{Options, SqliteStore};
@@ -269,6 +269,7 @@ impl Scan<'_> {
                 fingerprint_key: self.fingerprint_key.clone(),
                 enumerators: ENUMERATORS,
                 packets: PACKETS_PER_THREAD * self.threads,
+                retries: Retries { attempts: self.args.attempts, ..LOCAL_RETRIES },
             },
         };
         let keeping = self.keep_rules();

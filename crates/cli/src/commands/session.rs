@@ -242,7 +242,7 @@ fn batches(session: &SessionInfo) -> String {
 
 fn waiting(session: &SessionInfo) -> Option<String> {
     let until = session.waiting_until_ms.filter(|until| *until > session.last_update_ms)?;
-    Some(format!("for a rate limit, until {}", output::timestamp(until)))
+    Some(format!("for the source, until {}", output::timestamp(until)))
 }
 
 /// A batch on one line.

@@ -2,11 +2,11 @@
 
 use anyhow::{Context, Result};
 use domesday_model::{TaskId, TaskPayload};
-use domesday_store::{Retry, StoreError, TaskFilter, TaskInfo};
+use domesday_store::{Retried, Retry, StoreError, TaskFilter, TaskInfo};
 use serde::Serialize;
 
 use super::which::find_job;
-use super::{list_format, runtime, stdout_style};
+use super::{list_format, retry, runtime, stdout_style};
 use crate::args::{RetryArgs, StateArgs, TaskArgs, TaskCommand, TaskListArgs};
 use crate::book;
 use crate::{Exit, output};
@@ -16,7 +16,7 @@ pub fn run(args: &TaskArgs) -> Result<Exit> {
         match &args.command {
             TaskCommand::List(args) => list(args).await,
             TaskCommand::Show { id, json, state } => show(*id, *json, state).await,
-            TaskCommand::Retry(args) => retry(args).await,
+            TaskCommand::Retry(args) => try_again(args).await,
         }
     })
 }
@@ -161,29 +161,26 @@ fn covers(payload: &TaskPayload) -> String {
     lines.join("\n")
 }
 
-async fn retry(args: &RetryArgs) -> Result<Exit> {
+async fn try_again(args: &RetryArgs) -> Result<Exit> {
     let store = book::compose(&args.state).await?;
-    let mut retried = 0;
+    let scope = retry::scope(args.any_reason);
+    let mut retried = Retried::default();
     if let Some(id) = &args.job {
         let job = find_job(store.as_ref(), Some(id)).await?;
-        retried = store.retry_tasks(Retry::AllOf(job.id)).await?;
+        retried = store.retry(Retry::AllOf(job.id), scope).await?;
     }
     let mut refused = Vec::new();
     for id in &args.ids {
-        match store.retry_tasks(Retry::Task(*id)).await {
-            Ok(0) | Err(StoreError::Missing { .. }) => refused.push(match store.task(*id).await? {
-                Some(task) => format!("task {id} is {}: only a failed one can be tried again", task.status),
+        match store.retry(Retry::Task(*id), scope).await {
+            Ok(of_task) if !of_task.is_empty() => retried += of_task,
+            Ok(_) | Err(StoreError::Missing { .. }) => refused.push(match store.task(*id).await? {
+                Some(task) => format!("task {id} is {}: nothing of it can be tried again", task.status),
                 None => format!("there is no task {id}: `domesday task list` shows them"),
             }),
-            Ok(count) => retried += count,
             Err(error) => return Err(error.into()),
         }
     }
-    let json = serde_json::json!({ "retried": retried, "refused": refused });
-    let mut lines = vec![format!("{} will be tried again", output::counted(retried, "task"))];
-    lines.append(&mut refused.clone());
-    output::write_answer(&mut std::io::stdout().lock(), &json, &lines, list_format(args.json))?;
-    Ok(if refused.is_empty() && retried > 0 { Exit::Clean } else { Exit::Incomplete })
+    retry::answer(retried, &refused, list_format(args.json))
 }
 
 #[cfg(test)]

@@ -59,6 +59,7 @@ async fn serve(args: &WorkerArgs) -> Result<Exit> {
         enumerators: ENUMERATORS,
         packets: WindowLimits { least: PACKETS_PER_SLOT * slots, most: PACKETS_PER_SLOT_MAX * slots },
         quiet_max: QUIET_MAX,
+        retries: args.process.retries(),
         profile,
         is_patient: true,
     };

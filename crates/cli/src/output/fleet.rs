@@ -22,6 +22,9 @@ pub struct ChildJson<'a> {
     status: &'static str,
     pending_commands: Vec<&'static str>,
     failure_reason: Option<&'a str>,
+    /// Until when a source of the job is left alone, and why.
+    waiting_until: Option<String>,
+    waiting_why: Option<&'a str>,
     owner: Option<OwnerJson>,
     workers: u64,
     created_at: String,
@@ -71,6 +74,8 @@ impl<'a> ChildJson<'a> {
             status: child.status.as_str(),
             pending_commands: child.pending.iter().map(|command| command.as_str()).collect(),
             failure_reason: child.failure_reason.as_deref(),
+            waiting_until: child.progress.waiting_until_ms.map(super::timestamp),
+            waiting_why: child.waiting_why.as_deref(),
             owner: child.owner.map(|(id, lease_ms)| OwnerJson { orchestrator: id.to_string(), lease_ms }),
             workers: child.workers,
             created_at: timestamp(child.created_at_ms),
@@ -99,7 +104,7 @@ pub fn write_children(out: &mut impl Write, children: &[ChildJobState], style: S
             count(child.workers),
             objects(&child.progress),
             tasks(&child.progress),
-            child.failure_reason.clone().unwrap_or_default(),
+            child.failure_reason.clone().or_else(|| waiting(child)).unwrap_or_default(),
         ]
     });
     let header = ["group", "status", "pending", "owner", "workers", "objects", "tasks", "why"];
@@ -121,8 +126,15 @@ pub fn shown_child(child: &ChildJobState) -> String {
     } else if progress.tasks_failed > 0 {
         parts.push(format!("{} failed", counted(progress.tasks_failed, "task")));
     }
-    parts.extend(child.failure_reason.clone());
+    parts.extend(child.failure_reason.clone().or_else(|| waiting(child)));
     text::shown(&parts.join("  ")).into_owned()
+}
+
+/// That a source of the job is left alone for a while, and why.
+fn waiting(child: &ChildJobState) -> Option<String> {
+    let until = child.progress.waiting_until_ms?;
+    let why = child.waiting_why.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
+    Some(format!("waits for the source until {}{why}", super::timestamp(until)))
 }
 
 fn objects(progress: &JobProgress) -> String {

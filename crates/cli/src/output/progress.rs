@@ -4,6 +4,7 @@
 //! by a function of the snapshot and the pace, which is all there is to test.
 
 use std::io::{self, IsTerminal};
+use std::sync::Arc;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -18,7 +19,7 @@ const PACE_MEMORY: Duration = Duration::from_secs(5);
 const ESTIMATE_AFTER: Duration = Duration::from_secs(2);
 
 /// A scan at one moment.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ProgressSnapshot {
     pub objects_done: u64,
     pub objects_listed: u64,
@@ -28,8 +29,8 @@ pub struct ProgressSnapshot {
     pub findings: u64,
     /// Whether `objects_listed` and `bytes_listed` are final.
     pub listing_done: bool,
-    /// How long a source still wants to be left alone.
-    pub waiting: Option<Duration>,
+    /// How long a source is still left alone, and why.
+    pub waiting: Option<(Duration, Arc<str>)>,
     /// Since the scan began here; a resumed scan begins with work already done.
     pub elapsed: Duration,
 }
@@ -65,7 +66,7 @@ impl Progress {
         self.was_waiting = snapshot.waiting.is_some();
         if self.says_waiting
             && begins_to_wait
-            && let Some(left) = snapshot.waiting
+            && let Some(left) = &snapshot.waiting
         {
             crate::say(format_args!("{}", waiting(left)));
         }
@@ -102,8 +103,8 @@ struct Pace {
 
 impl Pace {
     fn update(&mut self, now: &ProgressSnapshot) {
-        let Some(last) = self.last else {
-            self.last = Some(*now);
+        let Some(last) = &self.last else {
+            self.last = Some(now.clone());
             return;
         };
         let seconds = now.elapsed.saturating_sub(last.elapsed).as_secs_f64();
@@ -115,12 +116,13 @@ impl Pace {
         let memory = PACE_MEMORY.min(last.elapsed).as_secs_f64();
         let weight = seconds / (seconds + memory);
         self.bytes_per_second += weight * (current - self.bytes_per_second);
-        self.last = Some(*now);
+        self.last = Some(now.clone());
     }
 }
 
-fn waiting(left: Duration) -> String {
-    format!("waiting {} as the source asks", duration(Duration::from_secs(left.as_secs().max(1))))
+fn waiting((left, why): &(Duration, Arc<str>)) -> String {
+    let left = duration(Duration::from_secs(left.as_secs().max(1)));
+    format!("waiting {left} for the source: {}", why.lines().next().unwrap_or_default())
 }
 
 fn line(snapshot: &ProgressSnapshot, bytes_per_second: f64) -> String {
@@ -131,7 +133,7 @@ fn line(snapshot: &ProgressSnapshot, bytes_per_second: f64) -> String {
         format!("{}/s", bytes(bytes_per_second as u64)),
         counted(snapshot.findings, "finding"),
     ];
-    parts.extend(snapshot.waiting.map(waiting));
+    parts.extend(snapshot.waiting.as_ref().map(waiting));
     parts.extend(time_left(snapshot, bytes_per_second).map(|left| match left.as_secs() {
         // An estimate has no tenths.
         seconds @ 0..60 => format!("about {seconds} s left"),
@@ -174,10 +176,13 @@ mod tests {
             line(&now, 2.0 * mib),
             "1,204/5,678 objects  20.0 MiB  2.0 MiB/s  1 finding  about 40 s left"
         );
-        let listing = ProgressSnapshot { listing_done: false, ..now };
+        let listing = ProgressSnapshot { listing_done: false, ..now.clone() };
         assert_eq!(line(&listing, 2.0 * mib), "1,204/5,678+ objects  20.0 MiB  2.0 MiB/s  1 finding");
-        let waits = ProgressSnapshot { waiting: Some(Duration::from_millis(61_300)), ..listing };
-        assert!(line(&waits, mib).ends_with("1 finding  waiting 1 min 01 s as the source asks"));
+        let left = (Duration::from_millis(61_300), "too many requests".into());
+        let waits = ProgressSnapshot { waiting: Some(left), ..listing };
+        assert!(
+            line(&waits, mib).ends_with("1 finding  waiting 1 min 01 s for the source: too many requests")
+        );
         assert_eq!(time_left(&at(1, 20 << 20), mib), None, "too early");
         assert_eq!(time_left(&at(10, 200 << 20), mib), None, "more was read than listed");
         assert_eq!(time_left(&now, 0.0), None, "nothing moves");

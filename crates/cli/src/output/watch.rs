@@ -120,6 +120,7 @@ mod tests {
             created_at_ms: 0,
             started_at_ms: Some(0),
             finished_at_ms: None,
+            waiting_why: None,
             progress: JobProgress { objects_listed: 5_678, objects_done: 1_204, ..JobProgress::default() },
         };
         let renewed = ChildJobState { owner: Some((ProcessId([1; 16]), 800)), ..child.clone() };

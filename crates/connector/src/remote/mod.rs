@@ -131,7 +131,11 @@ impl Failure {
     }
 
     pub fn transient(detail: impl Into<String>) -> Failure {
-        Failure { error: ObjectError::new(Reason::ReadError, detail), is_transient: true, retry_after: None }
+        Failure {
+            error: ObjectError::new(Reason::Unavailable, detail),
+            is_transient: true,
+            retry_after: None,
+        }
     }
 }
 

@@ -92,7 +92,7 @@ impl Object {
         let task = runtime()?.spawn(async move {
             let _turn = REQUESTS.acquire().await;
             let fetched = tokio::time::timeout(PART_TIME_MAX, object.fetch(range, whole, room)).await;
-            let late = |_| Err(ObjectError::new(Reason::ReadError, "no answer in time"));
+            let late = |_| Err(ObjectError::new(Reason::Unavailable, "no answer in time"));
             // Nobody waits any more: nobody wants it.
             let _ = sender.send(fetched.unwrap_or_else(late));
         });

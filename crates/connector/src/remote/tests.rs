@@ -129,7 +129,7 @@ fn what_asking_again_cannot_help_is_not_asked_again() {
 #[test]
 fn attempts_are_bounded() {
     let (bytes, requests, _) = read(source(100, &[Fault::Transient; 20]));
-    assert_eq!((bytes, requests), (Err(Reason::ReadError), ATTEMPTS_MAX as usize));
+    assert_eq!((bytes, requests), (Err(Reason::Unavailable), ATTEMPTS_MAX as usize));
 }
 
 #[test]

@@ -183,7 +183,7 @@ impl Memory {
         let detail = "the token is not valid".to_owned();
         Err(match self.fault {
             Fault::ShowsTheSecret => ConnectorError::Denied { detail: format!("{detail}: {SECRET}") },
-            Fault::RefusalLooksPassing => ConnectorError::Container { reason: Reason::ReadError, detail },
+            Fault::RefusalLooksPassing => ConnectorError::unavailable(detail),
             _ => ConnectorError::Denied { detail },
         })
     }
@@ -338,7 +338,7 @@ impl Listing for MemoryListing {
                 return Ok(Vec::new());
             }
             let detail = "the connection was reset".to_owned();
-            return Err(ConnectorError::Container { reason: Reason::ReadError, detail });
+            return Err(ConnectorError::unavailable(detail));
         }
         let asked = match self.memory.fault {
             Fault::MoreThanAsked => max as u64 + 1,

@@ -162,7 +162,7 @@ impl Read {
             };
             failed += 1;
             // Only what the connection or the server's moment is to blame for.
-            let is_passing = error.reason() == Reason::ReadError && error.is_retryable();
+            let is_passing = error.reason() == Reason::Unavailable;
             if !is_passing || sink.handed() > 0 || failed >= READ_ATTEMPTS_MAX {
                 return Err(told(&self.source, &self.table, &error));
             }

@@ -29,7 +29,7 @@ const REQUEST_MAX: Duration = Duration::from_secs(120);
 /// Times that a request is sent.
 const ATTEMPTS_MAX: u32 = 5;
 /// The waits between them.
-const BACKOFF: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(8));
+const BACKOFF: Backoff = Backoff::new(Duration::from_millis(150), Duration::from_secs(8));
 /// A rate limit that is over sooner than this is slept out.
 const SLEEP_MAX: Duration = Duration::from_secs(5);
 const REDIRECTS_MAX: usize = 5;
@@ -149,9 +149,12 @@ impl Api {
             let wait = match self.get_once(address, etag).await? {
                 Ok(answer) if answer.status == StatusCode::UNAUTHORIZED => return Err(self.unauthorised()),
                 Ok(answer) if answer.status.is_server_error() && is_last => {
-                    return Err(failed(address.as_str(), format!("github answers {}", answer.status)));
+                    let detail = format!("{address}: github answers {}", answer.status);
+                    return Err(ConnectorError::unavailable(detail));
                 }
-                Err(error) if is_last => return Err(failed(address.as_str(), error)),
+                Err(error) if is_last => {
+                    return Err(ConnectorError::unavailable(format!("{address}: {error}")));
+                }
                 Ok(answer) if answer.status.is_server_error() => self.backoff.after(attempt),
                 Err(_) => self.backoff.after(attempt),
                 Ok(answer) => match self.limit(&answer) {

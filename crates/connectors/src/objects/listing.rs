@@ -23,13 +23,16 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use domesday_connector::remote::{self, ATTEMPTS_MAX, pause};
+use domesday_connector::remote::{self, pause};
 use domesday_connector::{ConnectorError, Listing};
 use domesday_model::{ObjectKey, Reason, RecordKind, UnitRecord, VersionMarks};
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, percent_encode};
 
 use super::Bucket;
 use super::config::Kind;
+
+/// How often a page that fails for a passing reason is asked for before the listing waits as a whole: within a second.
+const PAGE_ATTEMPTS_MAX: u32 = 5;
 use super::page::{Object, Page};
 use super::store::{PageRequest, is_addressable};
 use super::versions;
@@ -172,7 +175,7 @@ impl PrefixListing {
             let mut failed = 0;
             loop {
                 match bucket.store.page(&request).await {
-                    Err(refusal) if refusal.failure.is_transient && failed + 1 < ATTEMPTS_MAX => {
+                    Err(refusal) if refusal.failure.is_transient && failed + 1 < PAGE_ATTEMPTS_MAX => {
                         failed += 1;
                         remote::rest(pause(failed, refusal.failure.retry_after)).await;
                     }

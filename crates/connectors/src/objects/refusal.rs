@@ -55,7 +55,7 @@ impl Refusal {
     /// A request that could not be signed.
     pub fn identity(error: ConnectorError) -> Refusal {
         let (reason, is_transient) = match &error {
-            ConnectorError::Credential(error) => (Reason::PermissionDenied, error.is_retryable()),
+            ConnectorError::Credential(error) if error.is_retryable() => (Reason::Unavailable, true),
             _ => (Reason::PermissionDenied, false),
         };
         let failure = Failure { is_transient, ..Failure::fatal(reason, error.to_string()) };
@@ -71,10 +71,10 @@ impl Refusal {
         let code = element(body, "Code").unwrap_or_default();
         let (cause, reason, is_transient) = match (status.as_u16(), code) {
             (_, "SlowDown" | "ServerBusy" | "TooManyRequests") | (429 | 503, _) => {
-                (Cause::Busy, Reason::ReadError, true)
+                (Cause::Busy, Reason::Unavailable, true)
             }
             (_, "RequestTimeout" | "InternalError") | (408 | 500..=599, _) => {
-                (Cause::Other, Reason::ReadError, true)
+                (Cause::Other, Reason::Unavailable, true)
             }
             (_, "InvalidObjectState" | "BlobArchived" | "BlobBeingRehydrated") => {
                 (Cause::Other, Reason::Archived, false)

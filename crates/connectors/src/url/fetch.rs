@@ -288,7 +288,7 @@ fn judge(address: &Url, response: &Response, is_authenticated: bool) -> Result<(
         };
     }
     if status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error() {
-        let error = ObjectError::new(Reason::ReadError, said);
+        let error = ObjectError::new(Reason::Unavailable, said);
         return Err(FetchError::Passing { error, after: retry_after(response.headers()) });
     }
     let reason = match status.as_u16() {
@@ -318,7 +318,7 @@ fn packed(headers: &HeaderMap) -> Option<String> {
 }
 
 pub(super) fn passing(address: &Url, detail: &str) -> FetchError {
-    let error = ObjectError::new(Reason::ReadError, format!("{address}: {detail}"));
+    let error = ObjectError::new(Reason::Unavailable, format!("{address}: {detail}"));
     FetchError::Passing { error, after: None }
 }
 

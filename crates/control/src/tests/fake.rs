@@ -1,7 +1,7 @@
 //! A connector over a tree in memory whose listings can be made to stop, wait, fail or panic at a chosen place.
 
 use std::collections::BTreeMap;
-use std::io::Cursor;
+use std::io::{self, Cursor, Read};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -27,11 +27,42 @@ pub enum Mishap {
     /// Asks for a stop, and gives nothing before the worker has told its packets of it.
     Stop(StopSignal, Arc<Metrics>),
     Fail,
+    /// Breaks off, and may be there again later.
+    BreakOff,
     /// Asks to be left alone for so long.
     Wait(Duration),
     Panic,
     /// Says that it is there, and waits to be let go.
     Hold(StopSignal, Stop),
+}
+
+/// Numbers by key.
+#[derive(Default)]
+pub struct Counts(Mutex<BTreeMap<String, usize>>);
+
+impl Counts {
+    pub fn set(&self, key: &str, count: usize) {
+        self.0.lock().unwrap().insert(key.to_owned(), count);
+    }
+
+    pub fn get(&self, key: &str) -> usize {
+        self.0.lock().unwrap().get(key).copied().unwrap_or(0)
+    }
+
+    fn add_one(&self, key: &ObjectKey) {
+        *self.0.lock().unwrap().entry(key.to_string()).or_default() += 1;
+    }
+
+    /// Whether there was one more.
+    fn take_one(&self, key: &ObjectKey) -> bool {
+        match self.0.lock().unwrap().get_mut(&key.to_string()) {
+            Some(count @ 1..) => {
+                *count -= 1;
+                true
+            }
+            _ => false,
+        }
+    }
 }
 
 /// A tree in memory: folders with names, and one key in every object.
@@ -40,6 +71,12 @@ pub struct Fake {
     policy: ResumePolicy,
     mishap: Mutex<Option<(usize, Mishap)>>,
     listings: AtomicUsize,
+    /// How often containers and objects are not there yet when they are asked for, by key.
+    pub absent: Counts,
+    /// How often the reading of an object breaks off, by key.
+    pub broken: Counts,
+    /// How often each container was asked for.
+    pub asked: Counts,
     /// Batches asked for.
     pub batches: AtomicUsize,
     /// Objects opened.
@@ -61,6 +98,9 @@ impl Fake {
             policy,
             mishap: Mutex::default(),
             listings: AtomicUsize::new(0),
+            absent: Counts::default(),
+            broken: Counts::default(),
+            asked: Counts::default(),
             batches: AtomicUsize::new(0),
             opened: AtomicUsize::new(0),
             version: Mutex::default(),
@@ -108,6 +148,10 @@ impl Connector for FakeConnector {
         resume_point: Option<&str>,
     ) -> Result<Box<dyn Listing>, ConnectorError> {
         let fake = Arc::clone(&self.0);
+        fake.asked.add_one(container);
+        if fake.absent.take_one(container) {
+            return Err(ConnectorError::unavailable("connection refused"));
+        }
         let version = *fake.version.lock().unwrap();
         let (folder, object) = match fake.is_database.load(Ordering::SeqCst) {
             true => (RecordKind::Schema, RecordKind::Table),
@@ -164,7 +208,23 @@ impl Connector for FakeConnector {
             return Ok(open_table(&self.0, object));
         }
         self.0.opened.fetch_add(1, Ordering::SeqCst);
+        if self.0.absent.take_one(&object.key) {
+            return Err(ObjectError::new(Reason::Unavailable, "connection refused"));
+        }
+        if self.0.broken.take_one(&object.key) {
+            let broken = Cursor::new(KEY).chain(BrokenOff);
+            return Ok(Opened::Bytes(OpenBytes::stream(Box::new(broken), None)));
+        }
         Ok(Opened::Bytes(OpenBytes::stream(Box::new(Cursor::new(KEY)), Some(KEY.len() as u64))))
+    }
+}
+
+/// What comes where an answer broke off.
+struct BrokenOff;
+
+impl Read for BrokenOff {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        Err(io::Error::other(ObjectError::new(Reason::Unavailable, "the answer broke off")))
     }
 }
 
@@ -238,6 +298,7 @@ impl Listing for FakeListing {
                     detail: "disk trouble".into(),
                 });
             }
+            Some(Mishap::BreakOff) => return Err(ConnectorError::unavailable("the answer broke off")),
             Some(Mishap::Wait(after)) => {
                 return Err(ConnectorError::Wait { after, detail: "rate limit reached".into() });
             }

@@ -21,6 +21,7 @@ fn short(fires_schedules: bool) -> OrchestratorConfig {
         task_deadline: Duration::from_secs(3_600),
         stall_threshold: Duration::from_secs(3_600),
         fan_out: FanOutPolicy { ready_low: 2 },
+        retries: QUICK_RETRIES,
         profile: Profile::default(),
         fires_schedules,
         is_patient: true,

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use domesday_connector::{Connector, ConnectorError, Registry, Surroundings};
 use domesday_model::backoff::jitter;
-use domesday_model::{DatasourceId, TrustContent};
+use domesday_model::{DatasourceId, Retries, TrustContent};
 use domesday_scheduler::{KindSlot, ScanCore};
 use domesday_store::{Profile, WorkPacket, WorkerStore};
 use parking_lot::Mutex;
@@ -46,6 +46,8 @@ pub struct WorkerConfig {
     pub packets: WindowLimits,
     /// A claim that brought nothing is not repeated for a multiple of the time it took, up to this.
     pub quiet_max: Duration,
+    /// How often a listing is tried that the source does not answer.
+    pub retries: Retries,
     /// What the worker says of itself.
     pub profile: Profile,
     /// Whether to wait for a book that does not answer, and to begin anew when the lease is lost. A process

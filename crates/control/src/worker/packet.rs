@@ -1,7 +1,6 @@
 //! One packet from its claim to its end: run, and completed, given back or dropped.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use domesday_connector::ConnectorError;
@@ -31,6 +30,9 @@ pub(crate) enum PacketError {
     /// The source asks to be left alone for a while.
     #[error("{detail}")]
     Wait { after: Duration, detail: String },
+    /// The source does not answer, after so many attempts that had failed before this one.
+    #[error("{detail}")]
+    Unavailable { detail: String, failed: u32 },
     /// May work next time.
     #[error("{0}")]
     Retry(String),
@@ -99,6 +101,10 @@ impl Session {
                 GiveBack::Returned
             }
             PacketError::Wait { after, detail } => GiveBack::Wait { after, why: detail },
+            PacketError::Unavailable { detail, failed } => {
+                let after = self.config().retries.wait.after(failed.saturating_add(1));
+                GiveBack::Unavailable { error: detail, after }
+            }
             PacketError::Permanent(error) => GiveBack::Failed { error },
             // What the book refuses of one task it may take of another; if not, it refuses this, too.
             PacketError::Store(error @ (StoreError::Refused(_) | StoreError::Damaged(_))) => {
@@ -166,15 +172,21 @@ impl Session {
             }
             GiveBack::Wait { after, why } => {
                 metrics.tasks_returned[packet.task_type].add(1);
-                self.worker.progress.wait(*after);
+                self.worker.progress.wait(*after, why);
                 metrics.source_waits(self.worker.kind_slot(packet), *after);
                 tracing::warn!(%worker_id, %job_id, %task_id, why, ?after, "waiting for the source");
-                self.flow(slots).retried.store(true, Ordering::Relaxed);
+                self.flow(slots).tries_again(*after);
+            }
+            GiveBack::Unavailable { error, after } => {
+                metrics.tasks_retried[packet.task_type].add(1);
+                self.worker.progress.wait(*after, error);
+                tracing::warn!(%worker_id, %job_id, %task_id, error, ?after, "the source does not answer; to be tried again");
+                self.flow(slots).tries_again(*after);
             }
             GiveBack::Retry { error, after } => {
                 metrics.tasks_retried[packet.task_type].add(1);
                 tracing::warn!(%worker_id, %job_id, %task_id, error, ?after, "task failed; to be tried again");
-                self.flow(slots).retried.store(true, Ordering::Relaxed);
+                self.flow(slots).tries_again(*after);
             }
             GiveBack::Failed { error } => {
                 metrics.tasks_failed[packet.task_type].add(1);

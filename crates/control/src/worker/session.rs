@@ -30,6 +30,8 @@ use crate::lease::{Lease, Terms};
 use crate::outage::Outage;
 use crate::stop::Stop;
 
+/// By which a look for a task that was given back comes after its time, so that the book's clock has come to it, too.
+const AGAIN_DELAY: Duration = Duration::from_millis(20);
 /// The first wait before looking again for tasks that become ready by time alone; doubled each time.
 const POLL_MIN: Duration = Duration::from_secs(1);
 /// The longest such wait.
@@ -60,8 +62,8 @@ pub(crate) struct Flow {
     pub ready: AtomicUsize,
     /// The last claim brought as much as was asked for: there is more.
     pub more: AtomicBool,
-    /// A task was given back to be tried later.
-    pub retried: AtomicBool,
+    /// When the next task that was given back is to be tried again.
+    again_at: Mutex<Option<Instant>>,
 }
 
 impl Session {
@@ -282,16 +284,18 @@ impl Session {
                     Err(error) => return Err(error.into()),
                 }
             }
-            if flow.retried.swap(false, Ordering::Relaxed) {
-                looks.poll = POLL_MIN;
-            }
             let wants = flow.room(running.len()) > 0;
             tokio::select! {
                 () = closing.asked() => {}
                 Some(ended) = running.join_next() => joined(ended)?,
-                () = looks.change(&mut changes), if wants => {}
+                // What is new may be ready later.
+                () = looks.change(&mut changes), if wants => looks.poll = POLL_MIN,
                 () = self.held.emptied(), if wants && waits_until_empty => {}
                 () = looks.time(), if wants => looks.polled(),
+                () = flow.again(), if wants => {
+                    flow.forget_again();
+                    looks.poll = POLL_MIN;
+                }
             }
         }
         Ok(())
@@ -304,8 +308,29 @@ impl Flow {
             window: Mutex::new(Window::new(limits)),
             ready: AtomicUsize::new(0),
             more: AtomicBool::new(false),
-            retried: AtomicBool::new(false),
+            again_at: Mutex::default(),
         }
+    }
+
+    /// A task was given back, to be tried again after this.
+    pub fn tries_again(&self, after: Duration) {
+        // As far off as no clock goes: others will look.
+        let Some(at) = Instant::now().checked_add(after.saturating_add(AGAIN_DELAY)) else { return };
+        let mut again_at = self.again_at.lock();
+        *again_at = Some(again_at.map_or(at, |other| other.min(at)));
+    }
+
+    /// It is time to look for a task that was given back.
+    async fn again(&self) {
+        let again_at = *self.again_at.lock();
+        match again_at {
+            Some(at) => tokio::time::sleep_until(at).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    fn forget_again(&self) {
+        *self.again_at.lock() = None;
     }
 
     fn room(&self, held: usize) -> usize {

@@ -175,7 +175,7 @@ impl Run<'_> {
         if NOT_FOUND.iter().any(|sign| lower.contains(sign)) {
             return Err(failed(format!("{said}: it is gone, or the credential may not see it")));
         }
-        Err(failed(said.to_owned()))
+        Err(GitError::Unavailable(format!("git {name} of {}: {said}", self.url)))
     }
 
     fn command(&self) -> Result<Command, GitError> {

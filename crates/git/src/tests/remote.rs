@@ -269,7 +269,7 @@ async fn what_a_server_says_decides_whether_trying_again_helps() {
         server.set(move |_| Answer::Status(status, String::new()));
         let error = count(connector.as_ref()).await.unwrap_err();
         assert_eq!(matches!(error, ConnectorError::Denied { .. }), is_denied, "{status}: {error}");
-        assert_eq!(error.is_retryable(), !is_denied, "{status}: {error}");
+        assert_eq!(error.is_retryable(), !is_denied && status != 404, "{status}: {error}");
         let tested = connector.test().await.unwrap_err();
         assert_eq!(matches!(tested, ConnectorError::Denied { .. }), is_denied, "{status}: {tested}");
     }

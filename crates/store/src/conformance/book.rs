@@ -8,7 +8,7 @@ use std::time::Duration;
 use domesday_model::{
     Category, Command, DatasourceSpec, FindingDraft, Fingerprint, JobConfiguration, JobStatus, Location,
     MasterJobId, ObjectKey, ObjectReport, ObjectStatus, Origin, Position, ProcessId, Reason, RecordKind,
-    RuleSetHash, ScanOptions, Score, Span, TableObservation, TaskType, UnitRecord, VersionMarks,
+    Retries, RuleSetHash, ScanOptions, Score, Span, TableObservation, TaskType, UnitRecord, VersionMarks,
 };
 
 use super::Harness;
@@ -180,7 +180,8 @@ impl Book {
 
 /// A classification task that is done, with the last of its results.
 pub(super) fn completion(claim: &Claim, first_sequence: u64, batch: ResultBatch) -> Completion {
-    Completion { claim: *claim, first_sequence, batch, totals: TaskTotals::default(), untraced: Vec::new() }
+    let totals = TaskTotals::default();
+    Completion { claim: *claim, first_sequence, batch, totals, untraced: Vec::new(), replaces: Vec::new() }
 }
 
 #[derive(PartialEq, Debug)]
@@ -264,7 +265,7 @@ impl Running {
     }
 
     pub async fn complete_job(&self) -> Option<JobStatus> {
-        self.store().complete_job(&self.lease).await.unwrap()
+        self.store().complete_job(&self.lease, Retries::NONE).await.unwrap()
     }
 
     pub async fn command(&self, command: Command) {

@@ -305,7 +305,7 @@ async fn a_base_that_is_tried_again_is_gone_until_it_ends(book: Book) {
     assert_eq!(first.complete_job().await, Some(JobStatus::PartiallyCompleted));
     let base = base_of(&book, incremental("a")).await.unwrap();
     assert_eq!(outcomes(&book, &base).await, [("f".to_owned(), PriorOutcome::Unusable)]);
-    assert_eq!(book.store().retry_tasks(Retry::AllOf(first.master)).await.unwrap(), 1);
+    assert_eq!(book.store().retry(Retry::AllOf(first.master), RetryScope::Passing).await.unwrap().tasks, 1);
     assert_eq!(outcomes(&book, &base).await, [], "it would seem clean");
     assert_eq!(book.store().prior_results(&base, vec![key("f")]).await.unwrap(), [None]);
     let owner = book.orchestrator().await;

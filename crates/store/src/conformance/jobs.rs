@@ -1,6 +1,6 @@
 //! Submitting jobs, owning them, and losing them to another orchestrator.
 
-use domesday_model::{Command, JobStatus, MasterJobId, RuleSetHash, TaskType};
+use domesday_model::{Command, JobStatus, MasterJobId, Retries, RuleSetHash, TaskType};
 
 use super::book::*;
 use super::cases;
@@ -85,7 +85,7 @@ async fn a_job_is_unfinished_until_it_is_reported(book: Book) {
     let store = book.store();
     store.commit_units(&packet.claim, vec![listed("", vec![])]).await.unwrap();
     store.complete_enumeration(&packet.claim, Vec::new()).await.unwrap();
-    assert_eq!(store.complete_job(&running.lease).await.unwrap(), Some(JobStatus::Completed));
+    assert_eq!(store.complete_job(&running.lease, Retries::NONE).await.unwrap(), Some(JobStatus::Completed));
     let unreported = store.unfinished([1; 16]).await.unwrap().unwrap();
     assert_eq!((unreported.id, unreported.status), (running.master, JobStatus::Completed));
     store.mark_reported(running.master).await.unwrap();
@@ -204,7 +204,7 @@ async fn every_orchestrator_verb_is_fenced(book: Book) {
     lost(store.execute_commands(stale).await.unwrap_err());
     lost(store.start_sessions(stale).await.unwrap_err());
     lost(store.fan_out(stale, FLUSH).await.unwrap_err());
-    lost(store.complete_job(stale).await.unwrap_err());
+    lost(store.complete_job(stale, Retries::NONE).await.unwrap_err());
     lost(store.settle_job(stale).await.unwrap_err());
     let renewed = store.renew_jobs(other, LEASE).await.unwrap();
     assert_eq!(renewed, [OwnedJob { pending: vec![Command::Pause], ..taken.clone() }]);

@@ -1,6 +1,6 @@
 //! The answer to COMMIT is lost: reading back tells what happened, and repeating does no harm.
 
-use domesday_model::{JobStatus, MasterJobId, TaskType};
+use domesday_model::{JobStatus, MasterJobId, Retries, TaskType};
 
 use super::book::*;
 use super::cases;
@@ -173,10 +173,10 @@ async fn an_ended_job_is_read_back(book: Book) {
         let running = book.running(job("a").group(&format!("{committed}"))).await;
         running.list(vec![listed("", vec![])]).await;
         book.lose_answer("complete_job", committed);
-        unknown(book.store().complete_job(&running.lease).await);
+        unknown(book.store().complete_job(&running.lease, Retries::NONE).await);
         let status = book.status(running.master).await;
         assert_eq!(status, if committed { JobStatus::Completed } else { JobStatus::Running });
-        match book.store().complete_job(&running.lease).await {
+        match book.store().complete_job(&running.lease, Retries::NONE).await {
             Ok(ended) => assert_eq!((committed, ended), (false, Some(JobStatus::Completed))),
             Err(error) => assert!(committed && error.is_lost(), "{error}"),
         }

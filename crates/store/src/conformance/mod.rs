@@ -32,6 +32,7 @@ pub mod prior;
 pub mod prune;
 pub mod reaper;
 pub mod results;
+pub mod retries;
 pub mod sessions;
 pub mod tables;
 pub mod targets;
@@ -83,6 +84,7 @@ pub const THEMES: &[(&str, &[Case])] = &[
     ("incremental", incremental::CASES),
     ("prior", prior::CASES),
     ("tables", tables::CASES),
+    ("retries", retries::CASES),
 ];
 
 /// Lists a theme's cases under the names of their functions.

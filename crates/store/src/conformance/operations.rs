@@ -1,6 +1,6 @@
 //! What operators look at, and failed tasks that are tried again.
 
-use domesday_model::{Command, JobStatus, MasterJobId, ProcessId, TaskId, TaskStatus, TaskType};
+use domesday_model::{Command, JobStatus, MasterJobId, ProcessId, Retries, TaskId, TaskStatus, TaskType};
 
 use super::book::*;
 use super::cases;
@@ -183,7 +183,7 @@ async fn a_retried_classification_leaves_no_trace(book: Book) {
     assert_eq!(store.problems(running.master, 10).await.unwrap().len(), 2);
     store.mark_reported(running.master).await.unwrap();
     assert_eq!(store.unfinished([1; 16]).await.unwrap(), None);
-    assert_eq!(store.retry_tasks(Retry::Task(packet.claim.task)).await.unwrap(), 1);
+    assert_eq!(store.retry(Retry::Task(packet.claim.task), RetryScope::Passing).await.unwrap().tasks, 1);
     let child = store.child_jobs(running.master).await.unwrap().remove(0);
     assert_eq!((child.status, &child.pending[..]), (JobStatus::Queued, &[Command::Start][..]));
     assert_eq!((child.failure_reason, child.finished_at_ms, child.owner), (None, None, None));
@@ -212,7 +212,7 @@ async fn a_retried_enumeration_leaves_no_trace(book: Book) {
     fail(&book, &root).await;
     assert_eq!(running.complete_job().await, Some(JobStatus::Failed));
     assert_eq!(store.problems(running.master, 10).await.unwrap().len(), 2);
-    assert_eq!(store.retry_tasks(Retry::AllOf(running.master)).await.unwrap(), 1);
+    assert_eq!(store.retry(Retry::AllOf(running.master), RetryScope::Passing).await.unwrap().tasks, 1);
     assert_eq!(store.problems(running.master, 10).await.unwrap(), []);
     resume(&book, &mut running).await;
     let again = running.enumeration().await;
@@ -253,7 +253,7 @@ async fn a_retried_half_forgets_only_its_own(book: Book) {
         problems.into_iter().map(|problem| problem.location.key).collect::<Vec<_>>()
     };
     assert_eq!(failed_keys().await, ["a", "b", "c", "d"].map(key));
-    assert_eq!(store.retry_tasks(Retry::Task(second.claim.task)).await.unwrap(), 1);
+    assert_eq!(store.retry(Retry::Task(second.claim.task), RetryScope::Passing).await.unwrap().tasks, 1);
     assert_eq!(failed_keys().await, ["a", "b"].map(key), "its sibling's failures stay");
     let again = running.enumeration().await;
     assert_eq!(store.packet_containers(&again).await.unwrap(), ["c", "d"].map(key));
@@ -268,7 +268,7 @@ async fn a_retry_in_a_running_job_goes_on_there(book: Book) {
     let root = running.enumeration().await;
     fail(&book, &root).await;
     assert_eq!(running.complete_job().await, None, "the other source is open; this session has ended");
-    assert_eq!(book.store().retry_tasks(Retry::AllOf(running.master)).await.unwrap(), 1);
+    assert_eq!(book.store().retry(Retry::AllOf(running.master), RetryScope::Passing).await.unwrap().tasks, 1);
     assert_eq!(book.status(running.master).await, JobStatus::Running);
     for _ in 0..2 {
         running.list(vec![listed("", vec![])]).await;
@@ -283,8 +283,8 @@ async fn a_job_that_is_queued_again_has_a_new_version(book: Book) {
     fail(&book, &root).await;
     let old = running.lease;
     assert_eq!(running.complete_job().await, Some(JobStatus::Failed));
-    book.store().retry_tasks(Retry::AllOf(running.master)).await.unwrap();
-    assert!(book.store().complete_job(&old).await.unwrap_err().is_lost());
+    book.store().retry(Retry::AllOf(running.master), RetryScope::Passing).await.unwrap();
+    assert!(book.store().complete_job(&old, Retries::NONE).await.unwrap_err().is_lost());
     resume(&book, &mut running).await;
     assert!(book.store().start_sessions(&old).await.unwrap_err().is_lost());
     assert!(book.store().give_back(&root.claim, GiveBack::Returned).await.unwrap_err().is_lost());
@@ -294,12 +294,16 @@ async fn a_job_that_is_queued_again_has_a_new_version(book: Book) {
 async fn only_what_failed_is_tried_again(book: Book) {
     let store = book.store();
     for unknown in [Retry::Task(TaskId(987_654)), Retry::AllOf(MasterJobId(book.id()))] {
-        let missing = store.retry_tasks(unknown).await.unwrap_err();
+        let missing = store.retry(unknown, RetryScope::Passing).await.unwrap_err();
         assert!(matches!(missing, StoreError::Missing { .. }), "{missing}");
     }
     let completed = book.running(job("a")).await;
     let packet = completed.classify(&["f"]).await;
-    assert_eq!(store.retry_tasks(Retry::Task(packet.claim.task)).await.unwrap(), 0, "it runs");
+    assert_eq!(
+        store.retry(Retry::Task(packet.claim.task), RetryScope::Passing).await.unwrap().tasks,
+        0,
+        "it runs"
+    );
     completed.complete(&packet).await;
     assert_eq!(completed.complete_job().await, Some(JobStatus::Completed));
     let mut cancelled = book.running(job("b")).await;
@@ -308,7 +312,7 @@ async fn only_what_failed_is_tried_again(book: Book) {
     cancelled.execute(Command::Cancel).await;
     for (task, master) in [(packet.claim.task, completed.master), (root.claim.task, cancelled.master)] {
         for which in [Retry::Task(task), Retry::AllOf(master)] {
-            let refused = store.retry_tasks(which).await.unwrap_err();
+            let refused = store.retry(which, RetryScope::Passing).await.unwrap_err();
             assert!(matches!(refused, StoreError::Refused(_)) && !refused.is_retryable(), "{refused}");
         }
     }
@@ -321,10 +325,11 @@ async fn a_repeated_retry_is_harmless(book: Book) {
         let root = running.enumeration().await;
         fail(&book, &root).await;
         running.complete_job().await;
-        book.lose_answer("retry_tasks", committed);
-        let lost = book.store().retry_tasks(Retry::AllOf(running.master)).await.unwrap_err();
+        book.lose_answer("retry", committed);
+        let lost = book.store().retry(Retry::AllOf(running.master), RetryScope::Passing).await.unwrap_err();
         assert!(matches!(lost, StoreError::CommitUnknown(_)), "{lost}");
-        let count = book.store().retry_tasks(Retry::AllOf(running.master)).await.unwrap();
+        let count =
+            book.store().retry(Retry::AllOf(running.master), RetryScope::Passing).await.unwrap().tasks;
         assert_eq!(count, u64::from(!committed));
         assert_eq!(book.status(running.master).await, JobStatus::Queued);
         let owned = book.store().claim_job(running.orchestrator, group, LEASE).await.unwrap();

@@ -219,7 +219,7 @@ async fn tracing_that_failed_is_named_and_tried_again(book: Book) {
     assert_eq!(problems[0].location.key, ObjectKey::default());
     assert!(problems[0].detail.ends_with("looked up: the mirror is gone"), "{}", problems[0].detail);
     // And again.
-    assert_eq!(store.retry_tasks(Retry::Task(packet.claim.task)).await.unwrap(), 1);
+    assert_eq!(store.retry(Retry::Task(packet.claim.task), RetryScope::Passing).await.unwrap().tasks, 1);
     assert_eq!(store.problems(running.master, 10).await.unwrap(), []);
     running.lease = book.claim_job(running.orchestrator).await.unwrap().lease;
     assert_eq!(running.complete_job().await, None);

@@ -237,7 +237,7 @@ async fn a_retried_task_goes_on_behind_its_last_page(book: Book) {
     book.store().commit_units(&claim, vec![page(0, false)]).await.unwrap();
     let error = "the token expired".to_owned();
     book.store().give_back(&claim, GiveBack::Failed { error }).await.unwrap();
-    assert_eq!(book.store().retry_tasks(Retry::AllOf(running.master)).await.unwrap(), 1);
+    assert_eq!(book.store().retry(Retry::AllOf(running.master), RetryScope::Passing).await.unwrap().tasks, 1);
     let claim = running.enumeration().await.claim;
     assert_eq!(states(&book, &claim).await, [open("", 0)]);
     book.store().complete_enumeration(&claim, vec![page(1, true)]).await.unwrap();
@@ -361,7 +361,8 @@ async fn a_task_waits_without_a_failure(book: Book) {
     book.store().give_back(&claim, wait(WAIT)).await.unwrap();
     assert!(book.store().give_back(&claim, wait(WAIT)).await.unwrap_err().is_lost());
     let task = book.store().task(claim.task).await.unwrap().unwrap();
-    assert_eq!((task.failures, task.abandonments, task.last_error), (0, 0, None));
+    let why = Some("the rate limit is used up".to_owned());
+    assert_eq!((task.failures, task.abandonments, task.last_error), (0, 0, why), "what it waits for");
     assert_eq!(running.claim_by(running.worker, TaskType::DiscoveryEnumerate).await, None);
     let events = book.store().events("test", 1_000).await.unwrap();
     let waiting: Vec<_> = events.iter().filter(|event| event.kind == "SessionWaiting").collect();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use domesday_model::{Command, JobStatus, MasterJobId, TaskType};
+use domesday_model::{Command, JobStatus, MasterJobId, Retries, TaskType};
 
 use super::book::*;
 use super::cases;
@@ -115,7 +115,10 @@ async fn open_and_young_jobs_stay(book: Book) {
     assert_eq!(masters(&book).await.len(), 2);
     let root = book.claim(worker, TaskType::DiscoveryEnumerate).await.unwrap();
     book.store().complete_enumeration(&root.claim, vec![listed("", vec![])]).await.unwrap();
-    assert_eq!(book.store().complete_job(&owned.lease).await.unwrap(), Some(JobStatus::Completed));
+    assert_eq!(
+        book.store().complete_job(&owned.lease, Retries::NONE).await.unwrap(),
+        Some(JobStatus::Completed)
+    );
     survey(&book, "b").await;
     assert_eq!(prune_all(&book, DAY, 1_000).await.jobs, 0);
 }
@@ -187,7 +190,7 @@ async fn a_retried_job_is_not_pruned(book: Book) {
     book.store().give_back(&root.claim, GiveBack::Failed { error }).await.unwrap();
     assert_eq!(running.complete_job().await, Some(JobStatus::Failed));
     book.advance(DAY);
-    book.store().retry_tasks(Retry::AllOf(running.master)).await.unwrap();
+    book.store().retry(Retry::AllOf(running.master), RetryScope::Passing).await.unwrap();
     assert_eq!(prune_all(&book, DAY / 2, 100).await.jobs, 0);
     assert_eq!(book.status(running.master).await, JobStatus::Queued);
 }

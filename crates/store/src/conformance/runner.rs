@@ -54,7 +54,8 @@ macro_rules! conformance_tests {
     ($new:expr) => {
         $crate::conformance_tests!(@ $new;
             jobs, commands, tasks, units, fan_out, reaper, results, sessions, events, fence, lost_answers,
-            datasources, templates, operations, prune, pages, targets, batches, origins, incremental, prior, tables);
+            datasources, templates, operations, prune, pages, targets, batches, origins, incremental, prior, tables,
+            retries);
     };
     (@ $new:expr; $($theme:ident),*) => {
         $(

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use domesday_model::{JobStatus, ObjectStatus, Reason};
+use domesday_model::{JobStatus, ObjectStatus, Reason, Retries};
 
 use super::book::*;
 use super::cases;
@@ -48,7 +48,7 @@ async fn a_job_ends_when_nothing_is_left(book: Book) {
     let job = book.store().master_job(running.master).await.unwrap().unwrap();
     assert_eq!((job.status, job.failure_reason), (JobStatus::Completed, None));
     assert!(job.finished_at_ms.is_some());
-    assert!(book.store().complete_job(&running.lease).await.unwrap_err().is_lost());
+    assert!(book.store().complete_job(&running.lease, Retries::NONE).await.unwrap_err().is_lost());
 }
 
 /// An owner that could not start the sessions yet must not find the job done.
@@ -56,7 +56,7 @@ async fn a_job_does_not_end_before_it_began(book: Book) {
     book.submit(job("a")).await;
     let orchestrator = book.orchestrator().await;
     let owned = book.claim_job(orchestrator).await.unwrap();
-    assert_eq!(book.store().complete_job(&owned.lease).await.unwrap(), None);
+    assert_eq!(book.store().complete_job(&owned.lease, Retries::NONE).await.unwrap(), None);
     assert_eq!(book.store().start_sessions(&owned.lease).await.unwrap(), 1);
 }
 

@@ -11,7 +11,7 @@ use crate::types::{FanOutPolicy, FanOutReport};
 /// Units one fan-out looks at.
 pub(crate) const FAN_OUT_UNITS_MAX: u32 = 8_192;
 /// Enumeration first: while containers are unlisted, nobody knows how much there is to do.
-const ENUMERATION_PRIORITY: i64 = 10;
+pub(crate) const ENUMERATION_PRIORITY: i64 = 10;
 
 /// A committed unit of which something is to be fanned out.
 pub(crate) struct Waiting {
@@ -88,14 +88,10 @@ pub(crate) fn plan(job: JobId, waiting: &[Waiting], policy: FanOutPolicy, pendin
             plan.report.units += covered as u64;
             plan.covered.extend(units[..covered].iter().map(|unit| (unit.unit, packing.bit)));
             plan.tasks.extend(payloads.into_iter().map(|payload| NewTask {
-                job,
-                datasource,
-                session,
-                origin: None,
                 task_type,
                 priority: packing.priority,
                 payload,
-                abandonments: 0,
+                ..NewTask::root(job, datasource, session)
             }));
         }
     }

@@ -48,6 +48,11 @@ pub(crate) struct NewTask {
     pub priority: i64,
     pub payload: TaskPayload,
     pub abandonments: i64,
+    /// Attempts at what it covers that failed before.
+    pub failures: i64,
+    /// Before which nobody claims it, from now; with what it waits for.
+    pub wait_ms: i64,
+    pub why: Option<String>,
 }
 
 impl NewTask {
@@ -62,6 +67,9 @@ impl NewTask {
             priority: 0,
             payload: TaskPayload::PathsToScan(vec![ObjectKey::default()]),
             abandonments: 0,
+            failures: 0,
+            wait_ms: 0,
+            why: None,
         }
     }
 
@@ -85,6 +93,8 @@ pub(crate) struct Claimed {
     pub failures: u32,
     pub datasource: DatasourceId,
     pub base: Option<Base>,
+    /// It is a part of another task, or reads again what another could not.
+    pub has_origin: bool,
 }
 
 impl Claimed {
@@ -109,6 +119,7 @@ impl Claimed {
             options: job.options.clone(),
             failures: self.failures,
             base: self.base,
+            reads_again: self.has_origin && self.task_type.facts().takes == Takes::Objects,
         })
     }
 }
@@ -160,7 +171,7 @@ pub(crate) enum Fate {
     /// To be claimed again, so many milliseconds from now.
     Returned { wait_ms: i64 },
     /// Two tasks take its place.
-    Split([NewTask; 2]),
+    Split(Box<[NewTask; 2]>),
     /// Its one object or container becomes a named failure, and the task is done.
     Poisoned,
 }
@@ -201,21 +212,19 @@ impl Abandoned {
             return Fate::Returned { wait_ms: 0 };
         }
         match self.payload.split() {
-            Some((first, second)) => Fate::Split([first, second].map(|payload| self.half(payload))),
+            Some((first, second)) => Fate::Split(Box::new([first, second].map(|payload| self.half(payload)))),
             None => Fate::Poisoned,
         }
     }
 
     fn half(&self, payload: TaskPayload) -> NewTask {
         NewTask {
-            job: self.job,
-            datasource: self.datasource,
-            session: self.session,
             origin: Some(self.origin.unwrap_or(self.id)),
             task_type: self.task_type,
             priority: self.priority,
             payload,
             abandonments: ABANDONMENTS_AFTER_SPLIT,
+            ..NewTask::root(self.job, self.datasource, self.session)
         }
     }
 

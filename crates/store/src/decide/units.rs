@@ -96,6 +96,11 @@ impl Batch {
         Batch::new(claim.task, status, items, &last.key, last.resume_point.as_deref(), error).map(Some)
     }
 
+    /// Whether something was listed.
+    pub fn has_listed(&self) -> bool {
+        self.status != BatchStatus::Failed
+    }
+
     /// Of what a task that failed leaves undone.
     pub fn of_failed_task(
         task: TaskId,

@@ -45,7 +45,7 @@ impl ComposerStore for PostgresStore {
         })
     }
 
-    async fn retry_tasks(&self, which: Retry) -> Result<u64> {
-        transact!(self.write("retry_tasks"), |tx| retry::retry(&mut tx, which))
+    async fn retry(&self, which: Retry, scope: RetryScope) -> Result<Retried> {
+        transact!(self.write("retry"), |tx| retry::retry(&mut tx, which, scope))
     }
 }

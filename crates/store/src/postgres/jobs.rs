@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use domesday_model::{
-    Command, DatasourceId, DatasourceSpec, EnumerationSessionId, JobId, JobStatus, ProcessId, SessionStatus,
-    TaskType,
+    Command, DatasourceId, DatasourceSpec, EnumerationSessionId, JobId, JobStatus, ProcessId, Retries,
+    SessionStatus, TaskType,
 };
 use serde_json::json;
 use tokio_postgres::Row;
@@ -12,7 +12,7 @@ use tokio_postgres::Row;
 use super::pool::Call;
 use super::rows::{column, get, only, text};
 use super::transaction::{Tx, params};
-use super::{Result, queries, results, targets, tasks};
+use super::{Result, queries, results, retry, targets, tasks};
 use crate::decide;
 use crate::decide::configuring::missing;
 use crate::decide::jobs::{Executed, FencedJob};
@@ -142,7 +142,11 @@ async fn settle(tx: &mut Tx<'_>, job: &OwnedJob) -> Result<Option<JobStatus>> {
     Ok(Some(settled))
 }
 
-pub(super) async fn complete_job(tx: &mut Tx<'_>, lease: &JobLease) -> Result<Option<JobStatus>> {
+pub(super) async fn complete_job(
+    tx: &mut Tx<'_>,
+    lease: &JobLease,
+    retries: Retries,
+) -> Result<Option<JobStatus>> {
     const ENDED: &str = statement(queries::ENUMERATION, "ended_sessions");
     const OBSTACLES: &str = statement(queries::JOBS, "job_obstacles");
     const OUTCOME: &str = statement(queries::JOBS, "job_outcome");
@@ -159,8 +163,9 @@ pub(super) async fn complete_job(tx: &mut Tx<'_>, lease: &JobLease) -> Result<Op
     // Only a job that seems to be done keeps claims and splits out while it is looked at again.
     close(tx, lease.job);
     let outcome = Call { sql: OUTCOME, params: params![id, configuration.options.strict] };
-    let [obstacles, outcome] = tx.query_all([obstacles_call(), outcome]).await?;
-    if blocked(&obstacles)? {
+    let passing = retry::passing_call(lease.job, retries);
+    let [obstacles, passing, outcome] = tx.query_all([obstacles_call(), passing, outcome]).await?;
+    if blocked(&obstacles)? || retry::read_again(tx, lease.job, &passing, retries).await? {
         return Ok(None);
     }
     let row = only(&outcome)?;

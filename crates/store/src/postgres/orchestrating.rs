@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use domesday_model::{CheckpointId, EnumerationSessionId, JobStatus, ProcessId};
+use domesday_model::{CheckpointId, EnumerationSessionId, JobStatus, ProcessId, Retries};
 
 use super::pool::Call;
 use super::rows::{all_of, get, only, text};
@@ -62,8 +62,8 @@ impl OrchestratorStore for PostgresStore {
         transact!(self.write("fan_out"), |tx| units::fan_out(&mut tx, lease, policy))
     }
 
-    async fn complete_job(&self, lease: &JobLease) -> Result<Option<JobStatus>> {
-        transact!(self.write("complete_job"), |tx| jobs::complete_job(&mut tx, lease))
+    async fn complete_job(&self, lease: &JobLease, retries: Retries) -> Result<Option<JobStatus>> {
+        transact!(self.write("complete_job"), |tx| jobs::complete_job(&mut tx, lease, retries))
     }
 
     async fn settle_job(&self, lease: &JobLease) -> Result<Option<JobStatus>> {

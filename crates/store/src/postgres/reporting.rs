@@ -230,17 +230,17 @@ fn tasks_params(id: Option<TaskId>, filter: &TaskFilter, max: u32) -> Vec<Param>
 /// Columns as in the statement `child_jobs`.
 fn progress(row: &Row) -> Result<JobProgress> {
     Ok(JobProgress {
-        objects_listed: row.unsigned(11)?,
-        bytes_listed: row.unsigned(12)?,
-        objects_done: row.unsigned(13)?,
-        bytes_done: row.unsigned(14)?,
-        tasks_pending: row.unsigned(15)?,
-        tasks_running: row.unsigned(16)?,
-        tasks_done: row.unsigned(17)?,
-        tasks_failed: row.unsigned(18)?,
-        listing_done: row.value(19)?,
-        objects_unchanged: row.unsigned(20)?,
-        waiting_until_ms: row.value(21)?,
+        objects_listed: row.unsigned(12)?,
+        bytes_listed: row.unsigned(13)?,
+        objects_done: row.unsigned(14)?,
+        bytes_done: row.unsigned(15)?,
+        tasks_pending: row.unsigned(16)?,
+        tasks_running: row.unsigned(17)?,
+        tasks_done: row.unsigned(18)?,
+        tasks_failed: row.unsigned(19)?,
+        listing_done: row.value(20)?,
+        objects_unchanged: row.unsigned(21)?,
+        waiting_until_ms: row.value(22)?,
     })
 }
 

@@ -1,7 +1,7 @@
 //! Results of classification: staged under (task, claim), moved to where readers look by the one
 //! transaction that completes the task. Events.
 
-use domesday_model::{DatasourceId, FindingId, JobId, ObjectReport, TaskId};
+use domesday_model::{DatasourceId, FindingId, JobId, ObjectKey, ObjectReport, TaskId};
 
 use super::pool::Param;
 use super::rows::{column, get, text};
@@ -141,7 +141,10 @@ pub(super) async fn complete(tx: &mut Tx<'_>, completions: &[Completion]) -> Res
     let asked = first_of_claims(completions);
     let call = tasks::complete_call(tx, &asked);
     let no_results = completions.iter().all(|completion| {
-        completion.first_sequence == 0 && completion.batch.is_empty() && completion.untraced.is_empty()
+        completion.first_sequence == 0
+            && completion.batch.is_empty()
+            && completion.untraced.is_empty()
+            && completion.replaces.is_empty()
     });
     let [rows] = match no_results {
         true => tx.query_last([call]).await?,
@@ -165,6 +168,9 @@ pub(super) async fn complete(tx: &mut Tx<'_>, completions: &[Completion]) -> Res
     }
     if !no_results && !done.is_empty() {
         publish(tx, &done)?;
+        for Done { completion, .. } in &done {
+            replace_earlier(tx, completion.claim.task, &completion.replaces);
+        }
         let untraced = done.iter().flat_map(|Done { completion, .. }| {
             completion.untraced.iter().map(|key| (completion.claim.task, key))
         });
@@ -208,6 +214,20 @@ fn publish(tx: &mut Tx<'_>, done: &[Done<'_>]) -> Result<()> {
         tx.run(TABLES, with(with(tasks(), of), table_columns(tables)?));
     }
     Ok(())
+}
+
+/// Of objects that were read more than once in a job the results of one reading stay: the new one's, unless it failed
+/// outright and an earlier one had not.
+pub(super) fn replace_earlier<'a>(
+    tx: &mut Tx<'_>,
+    task: TaskId,
+    objects: impl IntoIterator<Item = &'a ObjectKey>,
+) {
+    const REPLACE: &str = statement(queries::RESULTS, "replace_earlier");
+    let objects: Vec<Vec<u8>> = objects.into_iter().map(|key| key.0.clone()).collect();
+    if !objects.is_empty() {
+        tx.run(REPLACE, params![task.0, objects]);
+    }
 }
 
 /// Staged rows of a task that no claim will complete, whoever staged them.

@@ -12,9 +12,10 @@ use super::pool::{Call, Param};
 use super::rows::{all_of, column, get, only, text};
 use super::transaction::{Tx, params};
 use super::{Result, origins, queries, results, units};
+use crate::decide::retry::RecordAt;
 use crate::decide::tasks::{
-    Abandoned, CONTAINERS, Claimed, Failures, Fate, FencedTask, NewTask, RecordKinds, failures, fates,
-    objects_given_up, record_kinds,
+    Abandoned, CONTAINERS, Claimed, Failures, Fate, FencedTask, NewTask, OBJECTS, RecordKinds, failures,
+    fates, objects_given_up, record_kinds,
 };
 use crate::decide::units::Batch;
 use crate::error::StoreError;
@@ -84,6 +85,9 @@ pub(super) fn insert(tx: &mut Tx<'_>, tasks: &[NewTask]) -> Result<()> {
             column(tasks, |task| task.priority),
             payloads,
             column(tasks, |task| task.abandonments),
+            column(tasks, |task| task.failures),
+            column(tasks, |task| task.wait_ms),
+            column(tasks, |task| task.why.as_deref().map(text)),
         ],
     );
     Ok(())
@@ -113,7 +117,7 @@ pub(super) async fn claim(
     let mut configurations: Vec<(JobId, JobConfiguration)> = Vec::new();
     let mut packets = Vec::with_capacity(rows.len());
     for row in rows.iter() {
-        let claimed = Claimed { base: base(row, 10)?, ..Claimed::from_row(row)? };
+        let claimed = Claimed { base: base(row, 10)?, has_origin: get(row, 13)?, ..Claimed::from_row(row)? };
         if let Some(configuration) = get::<Option<&str>>(row, 9)? {
             configurations.push((claimed.job, values::configuration(configuration)?));
         }
@@ -157,6 +161,17 @@ pub(super) fn packet_object(row: &Row) -> Result<ListedObject> {
         kind: values::record_kind(row.number(7)?)?,
         metadata: get::<Option<String>>(row, 8)?.map(Into::into),
     })
+}
+
+/// The objects of a task with their places.
+pub(super) async fn object_places(tx: &mut Tx<'_>, task: TaskId) -> Result<Vec<RecordAt>> {
+    const PAYLOAD: &str = statement(queries::TASKS, "task_payload");
+    const SEQUENCES: &str = statement(queries::TASKS, "packet_sequences");
+    let rows = tx.query(PAYLOAD, params![task.0]).await?;
+    match covered(&values::payload(get(only(&rows)?, 1)?)?, OBJECTS) {
+        Covered::Objects(_) => Ok(Vec::new()),
+        Covered::Records(params) => all_of(&tx.query(SEQUENCES, params).await?),
+    }
 }
 
 async fn records(tx: &mut Tx<'_>, payload: &TaskPayload, kinds: RecordKinds) -> Result<Vec<ListedObject>> {
@@ -211,7 +226,11 @@ pub(super) async fn give_back(tx: &mut Tx<'_>, claim: &Claim, how: &GiveBack) ->
         GiveBack::Retry { error, after } => tx.run(RETRY, params![id, text(error), millis(*after)]),
         GiveBack::Wait { after, why } => {
             tx.run(NOTE_WAITING, params![task.session.0, millis(*after), text(why)]);
-            tx.run(WAIT, params![id, millis(*after)]);
+            tx.run(WAIT, params![id, millis(*after), text(why)]);
+        }
+        GiveBack::Unavailable { error, after } => {
+            tx.run(NOTE_WAITING, params![task.session.0, millis(*after), text(error)]);
+            tx.run(RETRY, params![id, text(error), millis(*after)]);
         }
         GiveBack::Failed { error } => {
             let rows = tx.query(PAYLOAD, params![id]).await?;
@@ -241,7 +260,12 @@ async fn name_failures(
     detail: &str,
 ) -> Result<()> {
     match undone {
-        Failures::Objects(reports) => results::insert_objects(tx, task.job, id, &reports),
+        Failures::Objects(reports) => {
+            results::insert_objects(tx, task.job, id, &reports);
+            if task.origin != id {
+                results::replace_earlier(tx, id, reports.iter().map(|report| &report.location.key));
+            }
+        }
         Failures::Containers(listings) => {
             let batch = Batch::of_failed_task(id, &listings, detail)?;
             units::give_up(tx, id, task, listings).await?;
@@ -285,7 +309,7 @@ pub(super) async fn reap(tx: &mut Tx<'_>, node_group: &str, deadline: Duration) 
             }
             Fate::Split(halves) => {
                 tx.run(SPLIT, params![task.id.0, task.claim.0]);
-                insert(tx, &halves)?;
+                insert(tx, halves.as_slice())?;
                 report.split += 1;
             }
             Fate::Poisoned => {

@@ -36,6 +36,9 @@ pub(super) async fn commit(tx: &mut Tx<'_>, claim: &Claim, listings: &[UnitListi
     let task = tasks::fenced(claim, &fence)?;
     commit_records(tx, claim.task, task, listings, &inserted).await?;
     if let Some(batch) = Batch::of_units(claim, listings)? {
+        if batch.has_listed() {
+            tx.run(statement(queries::TASKS, "note_listed"), params![claim.task.0]);
+        }
         record_batch(tx, claim.task, task, batch);
     }
     targets::persist(tx, task, listings.iter().flat_map(|listing| &listing.targets)).await

@@ -32,6 +32,10 @@ SELECT type, payload FROM tasks WHERE id = ?1;
 -- name: note_progress
 UPDATE tasks SET abandonments = 0 WHERE id = ?1 AND abandonments > 0;
 
+-- So does that of attempts that failed, when a container was listed or a page of one.
+-- name: note_listed
+UPDATE tasks SET failures = 0 WHERE id = ?1 AND failures > 0;
+
 -- name: return_task
 UPDATE tasks SET status = 'PENDING', worker_id = NULL, claim_id = NULL WHERE id = ?1;
 
@@ -41,9 +45,15 @@ SET status = 'PENDING', worker_id = NULL, claim_id = NULL, failures = failures +
     not_before = now_ms() + ?3
 WHERE id = ?1;
 
--- Neither failed nor abandoned.
+-- Neither failed nor abandoned. What it waits for is told.
 -- name: wait_task
-UPDATE tasks SET status = 'PENDING', worker_id = NULL, claim_id = NULL, not_before = now_ms() + ?2 WHERE id = ?1;
+UPDATE tasks
+SET status = 'PENDING', worker_id = NULL, claim_id = NULL, last_error = ?3, not_before = now_ms() + ?2
+WHERE id = ?1;
+
+-- Objects that another task reads again are that one's.
+-- name: hand_on_objects
+UPDATE tasks SET objects = objects - ?2 WHERE id = ?1;
 
 -- name: fail_task
 UPDATE tasks SET status = 'FAILED', finished_at = now_ms(), failures = failures + 1, last_error = ?2 WHERE id = ?1;

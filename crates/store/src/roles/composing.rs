@@ -21,8 +21,10 @@ pub trait ComposerStore: ReportStore {
     async fn mark_reported(&self, master: MasterJobId) -> Result<()>;
     /// Appends a command to every open child job; how many those are. CANCEL reaches a job in any open state.
     async fn append_command(&self, master: MasterJobId, command: Command) -> Result<u64>;
-    /// Makes failed tasks pending again and forgets the failures they were named with; a job that had ended
-    /// is queued again. How many tasks. Of a job that was cancelled or completed it is refused
-    /// ([`crate::StoreError::Refused`]), and what is not known is [`crate::StoreError::Missing`].
-    async fn retry_tasks(&self, which: Retry) -> Result<u64>;
+    /// Makes failed tasks pending again and forgets the failures they were named with. Of a job that has ended, new
+    /// tasks list the containers that could not be listed, and read the objects that could not be read whole; then it is
+    /// queued again, and nothing else of it is done again. The results of an object stay until others take their
+    /// place. Of a job that was cancelled or completed it is refused ([`crate::StoreError::Refused`]), and what is not
+    /// known is [`crate::StoreError::Missing`].
+    async fn retry(&self, which: Retry, scope: RetryScope) -> Result<Retried>;
 }

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use domesday_model::{CheckpointId, EnumerationSessionId, JobStatus, ProcessId};
+use domesday_model::{CheckpointId, EnumerationSessionId, JobStatus, ProcessId, Retries};
 
 use super::{ComposerStore, LeaseStore, Result};
 use crate::types::*;
@@ -36,8 +36,10 @@ pub trait OrchestratorStore: LeaseStore + ComposerStore {
     async fn open_session(&self, lease: &JobLease, datasource: &str) -> Result<EnumerationSessionId>;
     /// Turns committed units of a RUNNING job into next-stage tasks.
     async fn fan_out(&self, lease: &JobLease, policy: FanOutPolicy) -> Result<FanOutReport>;
-    /// Ends the job if its sessions were started and nothing is staged, un-fanned, pending or running.
-    async fn complete_job(&self, lease: &JobLease) -> Result<Option<JobStatus>>;
+    /// Ends the job if its sessions were started and nothing is staged, un-fanned, pending or running. Objects that
+    /// could not be read for a reason that may pass are read again first, as often and after such waits as `retries`
+    /// says.
+    async fn complete_job(&self, lease: &JobLease, retries: Retries) -> Result<Option<JobStatus>>;
     /// Moves PAUSING to PAUSED and CANCELLING to CANCELLED once no task of the job runs.
     async fn settle_job(&self, lease: &JobLease) -> Result<Option<JobStatus>>;
     /// Returns, splits or gives up the tasks of workers whose lease expired, and those without progress

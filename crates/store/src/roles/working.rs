@@ -73,7 +73,9 @@ pub trait WorkerStore: LeaseStore + SharedStore {
     /// Stages the last results of tasks and completes them, in one transaction: all results of a task become
     /// visible at once. Each for itself: one that is refused ([`crate::StoreError::LostClaim`], or
     /// [`crate::StoreError::Gap`] unless exactly `first_sequence` results are staged) leaves the others as they are.
-    /// The answers come in the order of the tasks; a claim that comes twice is refused the second time.
+    /// The answers come in the order of the tasks; a claim that comes twice is refused the second time. Objects that
+    /// were read before in the job have the results of one reading: the new one, unless it failed outright and the
+    /// one before had not.
     async fn complete_classifications(&self, completions: Vec<Completion>) -> Result<Vec<Result<()>>>;
     /// Objects of the session whose origin is to be looked up, in no particular order; those that
     /// [`WorkerStore::save_origins`] had are not among them. Empty: the tracing task is done.

@@ -44,7 +44,7 @@ impl FromRow for ChildJob {
     }
 }
 
-/// Columns as in the statement `child_jobs`, up to `finished_at`.
+/// Columns as in the statement `child_jobs`, up to why it waits.
 pub(crate) fn child_job_state(row: &impl Columns, progress: JobProgress) -> Result<ChildJobState> {
     let status = row.parsed(2, values::job_status)?;
     Ok(ChildJobState {
@@ -58,6 +58,7 @@ pub(crate) fn child_job_state(row: &impl Columns, progress: JobProgress) -> Resu
         created_at_ms: row.value(8)?,
         started_at_ms: row.value(9)?,
         finished_at_ms: row.value(10)?,
+        waiting_why: row.value(11)?,
         progress,
     })
 }

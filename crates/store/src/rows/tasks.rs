@@ -6,7 +6,7 @@ use domesday_model::{
 
 use super::{Columns, FromRow, Result};
 use crate::decide::fan_out::Waiting;
-use crate::decide::retry::FailedTask;
+use crate::decide::retry::{FailedObject, FailedTask, FailedUnit, RecordAt};
 use crate::decide::tasks::{Abandoned, Claimed, FencedTask};
 use crate::types::{Base, Claim, UnitState};
 use crate::values::{self, damaged};
@@ -35,6 +35,7 @@ impl FromRow for Claimed {
             failures: row.small(6)?,
             datasource: DatasourceId(row.value(7)?),
             base: None,
+            has_origin: false,
         })
     }
 }
@@ -80,6 +81,42 @@ impl FromRow for FailedTask {
             origin: row.value(2)?,
             task_type: row.parsed(3, values::task_type)?,
         })
+    }
+}
+
+/// Columns as in the statement `failed_units_of_job`.
+impl FromRow for FailedUnit {
+    fn from_row(row: &impl Columns) -> Result<FailedUnit> {
+        Ok(FailedUnit {
+            unit: UnitId(row.value(0)?),
+            task: TaskId(row.value(1)?),
+            session: EnumerationSessionId(row.value(2)?),
+            datasource: DatasourceId(row.value(3)?),
+            key: ObjectKey(row.value(4)?),
+        })
+    }
+}
+
+/// Columns as in the statement `failed_objects`.
+impl FromRow for FailedObject {
+    fn from_row(row: &impl Columns) -> Result<FailedObject> {
+        Ok(FailedObject {
+            task: TaskId(row.value(0)?),
+            session: EnumerationSessionId(row.value(1)?),
+            datasource: DatasourceId(row.value(2)?),
+            failures: row.value(3)?,
+            key: ObjectKey(row.value(4)?),
+            detail: row.value(5)?,
+        })
+    }
+}
+
+/// Columns as in the statement `packet_sequences`.
+impl FromRow for RecordAt {
+    fn from_row(row: &impl Columns) -> Result<RecordAt> {
+        let (container, name): (Vec<u8>, Vec<u8>) = (row.value(0)?, row.value(1)?);
+        let key = ObjectKey(container).join(&name);
+        Ok(RecordAt { key, unit: UnitId(row.value(2)?), sequence: row.value(3)? })
     }
 }
 

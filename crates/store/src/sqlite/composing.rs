@@ -41,7 +41,7 @@ impl ComposerStore for SqliteStore {
         self.write("append_command", move |c| c.change(APPEND, params![master.0, command.as_str()])).await
     }
 
-    async fn retry_tasks(&self, which: Retry) -> Result<u64> {
-        self.write("retry_tasks", move |c| retry::retry(c, which)).await
+    async fn retry(&self, which: Retry, scope: RetryScope) -> Result<Retried> {
+        self.write("retry", move |c| retry::retry(c, which, scope)).await
     }
 }

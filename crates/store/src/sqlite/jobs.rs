@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use domesday_model::{
-    Command, DatasourceId, EnumerationSessionId, JobId, JobStatus, MasterJobId, ProcessId, SessionStatus,
-    TaskType,
+    Command, DatasourceId, EnumerationSessionId, JobId, JobStatus, MasterJobId, ProcessId, Retries,
+    SessionStatus, TaskType,
 };
 use rusqlite::{Connection, params};
 use serde_json::json;
 
 use super::rows::Statements;
-use super::{Result, queries, results, targets, tasks};
+use super::{Result, queries, results, retry, targets, tasks};
 use crate::decide;
 use crate::decide::configuring::missing;
 use crate::decide::jobs::{Executed, FencedJob};
@@ -118,13 +118,16 @@ pub(super) fn settle_job(c: &Connection, lease: &JobLease) -> Result<Option<JobS
     Ok(Some(settled))
 }
 
-pub(super) fn complete_job(c: &Connection, lease: &JobLease) -> Result<Option<JobStatus>> {
+pub(super) fn complete_job(c: &Connection, lease: &JobLease, retries: Retries) -> Result<Option<JobStatus>> {
     const OBSTACLES: &str = statement(queries::JOBS, "job_obstacles");
     const OUTCOME: &str = statement(queries::JOBS, "job_outcome");
     let FencedJob { owned: job, configuration } = fence(c, lease)?;
     end_sessions(c, lease.job)?;
     let obstacles = params![lease.job.0, TaskType::Tracing.as_str()];
     if job.status != JobStatus::Running || c.only(OBSTACLES, obstacles)? {
+        return Ok(None);
+    }
+    if retry::read_again(c, lease.job, retries)? {
         return Ok(None);
     }
     let (enumerated, problems, first) =

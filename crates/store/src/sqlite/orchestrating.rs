@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use domesday_model::{CheckpointId, EnumerationSessionId, JobStatus, ProcessId};
+use domesday_model::{CheckpointId, EnumerationSessionId, JobStatus, ProcessId, Retries};
 use rusqlite::params;
 
 use super::rows::Statements;
@@ -56,9 +56,9 @@ impl OrchestratorStore for SqliteStore {
         self.write("fan_out", move |c| units::fan_out(c, &lease, policy)).await
     }
 
-    async fn complete_job(&self, lease: &JobLease) -> Result<Option<JobStatus>> {
+    async fn complete_job(&self, lease: &JobLease, retries: Retries) -> Result<Option<JobStatus>> {
         let lease = *lease;
-        self.write("complete_job", move |c| jobs::complete_job(c, &lease)).await
+        self.write("complete_job", move |c| jobs::complete_job(c, &lease, retries)).await
     }
 
     async fn settle_job(&self, lease: &JobLease) -> Result<Option<JobStatus>> {

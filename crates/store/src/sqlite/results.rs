@@ -145,7 +145,7 @@ pub(super) fn complete(c: &Connection, fence: Fence, completions: &[Completion])
 fn complete_one(c: &Connection, fence: Fence, completion: &Completion) -> Result<()> {
     const COUNT: &str = statement(queries::RESULTS, "count_staged_results");
     const STAGED: &str = statement(queries::RESULTS, "staged_results");
-    let Completion { claim, first_sequence, batch, totals, untraced } = completion;
+    let Completion { claim, first_sequence, batch, totals, untraced, replaces } = completion;
     let task = fence.check(c, claim)?;
     let key = params![claim.task.0, claim.claim.0];
     let (expected, found): (i64, i64) = (c.only(COUNT, key)?, first_sequence.cast_signed());
@@ -170,6 +170,7 @@ fn complete_one(c: &Connection, fence: Fence, completion: &Completion) -> Result
         found.note(&result, sequence);
     }
     found.insert(c, task, claim.task)?;
+    replace_earlier(c, task, claim.task, replaces)?;
     origins::ask(c, task, untraced)?;
     clear_staged(c, claim.task)?;
     tasks::complete(c, claim.task, *totals)
@@ -200,6 +201,42 @@ impl Found {
         }
         Ok(())
     }
+}
+
+/// Of objects that were read more than once in a job the results of one reading stay: the new one's, unless it failed
+/// outright and an earlier one had not.
+pub(super) fn replace_earlier<'a>(
+    c: &Connection,
+    task: FencedTask,
+    id: TaskId,
+    objects: impl IntoIterator<Item = &'a ObjectKey>,
+) -> Result<()> {
+    const EARLIER: &str = statement(queries::RESULTS, "earlier_results");
+    const FAILED: &str = statement(queries::RESULTS, "object_has_failed");
+    const FAILURES: &str = statement(queries::RESULTS, "take_over_failures");
+    for key in objects {
+        let earlier: Vec<(i64, bool)> = c.all(EARLIER, params![task.job.0, key.0, id.0, task.session.0])?;
+        let got_farther = earlier.iter().any(|(_, got_something)| *got_something);
+        if got_farther && c.only(FAILED, params![task.job.0, key.0, id.0])? {
+            for (earlier, _) in earlier {
+                c.change(FAILURES, [earlier, id.0])?;
+            }
+            forget(c, task.job, id.0, key)?;
+        } else {
+            earlier.into_iter().try_for_each(|(earlier, _)| forget(c, task.job, earlier, key))?;
+        }
+    }
+    Ok(())
+}
+
+/// Forgets what a task says of an object and of what is inside it.
+fn forget(c: &Connection, job: JobId, task: i64, key: &ObjectKey) -> Result<()> {
+    const OCCURRENCES: &str = statement(queries::RESULTS, "forget_occurrences_of_object");
+    const TABLES: &str = statement(queries::RESULTS, "forget_tables_of_object");
+    const SCANS: &str = statement(queries::RESULTS, "forget_scans_of_object");
+    [OCCURRENCES, TABLES, SCANS]
+        .iter()
+        .try_for_each(|sql| c.change(sql, params![job.0, task, key.0]).map(drop))
 }
 
 /// Staged rows of a task that no claim will complete, whoever staged them.

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use domesday_model::{ListedObject, ObjectKey, ProcessId, Reason, RecordKind, TaskId, TaskPayload, TaskType};
+use domesday_model::{
+    EnumerationSessionId, JobId, ListedObject, ObjectKey, ProcessId, Reason, RecordKind, TaskId, TaskPayload,
+    TaskType,
+};
 use rusqlite::{Connection, params};
 use serde_json::json;
 
@@ -31,8 +34,8 @@ impl Fence {
     }
 }
 
-/// Inserts a task with its `TaskCreated` event. Called by the fan-out, by the start of a session and by
-/// the split of a task, and by nothing else.
+/// Inserts a task with its `TaskCreated` event. Called by the fan-out, by the start of a session, by the split of a
+/// task and to try again what one could not do, and by nothing else.
 pub(super) fn insert(c: &Connection, task: &NewTask) -> Result<TaskId> {
     const INSERT: &str = statement(queries::TASKS, "insert_task");
     let parameters = params![
@@ -44,6 +47,9 @@ pub(super) fn insert(c: &Connection, task: &NewTask) -> Result<TaskId> {
         task.priority,
         to_json(&task.payload)?,
         task.abandonments,
+        task.failures,
+        task.wait_ms,
+        task.why,
     ];
     c.change(INSERT, parameters)?;
     let id = TaskId(c.last_insert_rowid());
@@ -93,9 +99,10 @@ fn claim_one(c: &Connection, worker: ProcessId, task: i64) -> Result<Option<Work
     const CLAIM: &str = statement(queries::TASKS, "claim_task");
     const CONTEXT: &str = statement(queries::TASKS, "packet_context");
     let Some(mut claimed) = c.one::<Claimed>(CLAIM, params![task, worker.0])? else { return Ok(None) };
-    let context = [claimed.datasource.0, claimed.job.0, claimed.session.0];
+    let context = [claimed.datasource.0, claimed.job.0, claimed.session.0, task];
     let packet = c.row(CONTEXT, context, |row| {
         claimed.base = base(row, 2)?;
+        claimed.has_origin = row.value(5)?;
         claimed.packet(&row.value::<String>(0)?, &row.parsed(1, values::configuration)?)
     })?;
     packet.map(Some).ok_or_else(|| values::damaged("context of a task"))
@@ -164,8 +171,12 @@ pub(super) fn give_back(c: &Connection, claim: &Claim, task: FencedTask, how: &G
         GiveBack::Returned => c.change(RETURN, [claim.task.0])?,
         GiveBack::Retry { error, after } => c.change(RETRY, params![claim.task.0, error, millis(*after)])?,
         GiveBack::Wait { after, why } => {
-            wait(c, task, *after, why)?;
-            c.change(WAIT, [claim.task.0, millis(*after)])?
+            wait(c, task.job, task.session, *after, why)?;
+            c.change(WAIT, params![claim.task.0, millis(*after), why])?
+        }
+        GiveBack::Unavailable { error, after } => {
+            wait(c, task.job, task.session, *after, error)?;
+            c.change(RETRY, params![claim.task.0, error, millis(*after)])?
         }
         GiveBack::Failed { error } => {
             let (task_type, payload) = payload(c, claim.task)?;
@@ -182,14 +193,20 @@ pub(super) fn give_back(c: &Connection, claim: &Claim, task: FencedTask, how: &G
 }
 
 /// The session waits until the source may be asked again: its silence is no stall.
-fn wait(c: &Connection, task: FencedTask, after: Duration, why: &str) -> Result<()> {
+pub(super) fn wait(
+    c: &Connection,
+    job: JobId,
+    session: EnumerationSessionId,
+    after: Duration,
+    why: &str,
+) -> Result<()> {
     const NOTE: &str = statement(queries::ENUMERATION, "note_waiting");
-    let until: i64 = c.only(NOTE, [task.session.0, millis(after)])?;
-    let payload = json!({ "session": task.session, "until_ms": until, "why": why });
-    results::event(c, task.job, "SessionWaiting", payload)
+    let until: i64 = c.only(NOTE, [session.0, millis(after)])?;
+    let payload = json!({ "session": session, "until_ms": until, "why": why });
+    results::event(c, job, "SessionWaiting", payload)
 }
 
-fn payload(c: &Connection, task: TaskId) -> Result<(TaskType, TaskPayload)> {
+pub(super) fn payload(c: &Connection, task: TaskId) -> Result<(TaskType, TaskPayload)> {
     const PAYLOAD: &str = statement(queries::TASKS, "task_payload");
     let (task_type, payload): (String, String) = c.only(PAYLOAD, [task.0])?;
     Ok((values::task_type(&task_type)?, values::payload(&payload)?))
@@ -207,9 +224,17 @@ fn name_failures(
     detail: &str,
 ) -> Result<()> {
     match failures(task_type, given_up, reason, detail) {
-        Failures::Objects(reports) => (0..)
-            .zip(&reports)
-            .try_for_each(|(sequence, report)| results::insert_object(c, task, id, sequence, report)),
+        Failures::Objects(reports) => {
+            for (sequence, report) in (0..).zip(&reports) {
+                results::insert_object(c, task, id, sequence, report)?;
+            }
+            match task.origin == id {
+                true => Ok(()),
+                false => {
+                    results::replace_earlier(c, task, id, reports.iter().map(|report| &report.location.key))
+                }
+            }
+        }
         Failures::Containers(undone) => {
             let batch = Batch::of_failed_task(id, &undone, detail)?;
             undone.into_iter().try_for_each(|unit| units::give_up(c, id, task, unit))?;
@@ -231,7 +256,7 @@ pub(super) fn reap(c: &Connection, node_group: &str, deadline: Duration) -> Resu
     for (task, fate) in abandoned.iter().zip(fates(&abandoned)) {
         match fate {
             Fate::Split(halves) => {
-                split(c, task, &halves)?;
+                split(c, task, halves.as_slice())?;
                 report.split += 1;
             }
             Fate::Poisoned => {

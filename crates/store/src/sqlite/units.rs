@@ -43,6 +43,9 @@ pub(super) fn commit(
     records::insert_whole(c, new)?;
     if let Some(batch) = Batch::of_units(claim, &listings)? {
         record_batch(c, claim.task, task, &batch)?;
+        if batch.has_listed() {
+            c.change(statement(queries::TASKS, "note_listed"), [claim.task.0])?;
+        }
     }
     targets::persist(c, task, listings.iter().flat_map(|listing| &listing.targets))?;
     let committed = units.into_iter().zip(listings).filter_map(|(unit, listing)| match listing.outcome {

@@ -131,6 +131,8 @@ pub struct WorkPacket {
     pub failures: u32,
     /// What unchanged objects are known from; `None`: everything is to be read.
     pub base: Option<Base>,
+    /// Its objects were read before in this job: what came of them then is to be replaced.
+    pub reads_again: bool,
 }
 
 /// The data source of a work packet.
@@ -249,6 +251,9 @@ pub struct Completion {
     /// Objects with findings whose origin is to be looked up, for kinds of source that trace it. What is known
     /// already is not looked up again.
     pub untraced: Vec<ObjectKey>,
+    /// Objects that an earlier task of the job read: these results take the place of that task's, unless it had got
+    /// farther.
+    pub replaces: Vec<ObjectKey>,
 }
 
 /// What to do with a task that could not be finished.
@@ -260,6 +265,9 @@ pub enum GiveBack {
     Retry { error: String, after: Duration },
     /// The source asks to be left alone for a while: nothing failed, and the session waits until then.
     Wait { after: Duration, why: String },
+    /// The source does not answer: an attempt has failed, and the session waits until the next one. What was
+    /// committed stays.
+    Unavailable { error: String, after: Duration },
     /// It failed for good; what it left undone is named as failed.
     Failed { error: String },
 }

@@ -22,6 +22,8 @@ pub struct ChildJobState {
     pub created_at_ms: i64,
     pub started_at_ms: Option<i64>,
     pub finished_at_ms: Option<i64>,
+    /// Why a task waits for its source before it is tried again, if one does.
+    pub waiting_why: Option<String>,
     pub progress: JobProgress,
 }
 
@@ -40,7 +42,7 @@ pub struct JobProgress {
     pub tasks_failed: u64,
     /// No enumeration task is open and no unit waits to be fanned out.
     pub listing_done: bool,
-    /// Until when a source of the job asked to be left alone, the latest of them; `None` when none does.
+    /// Until when a source of the job is left alone, the latest of them; `None` when none is.
     pub waiting_until_ms: Option<i64>,
 }
 
@@ -77,11 +79,45 @@ pub struct TaskInfo {
     pub totals: TaskTotals,
 }
 
-/// Which failed tasks to try again.
+/// Of what the failures are tried again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Retry {
     Task(TaskId),
     AllOf(MasterJobId),
+}
+
+/// Which containers and objects are tried again, of those that could not be listed or read whole.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RetryScope {
+    /// Those whose reason may pass by itself ([`domesday_model::Reason::may_pass`]).
+    Passing,
+    /// All: somebody has removed the reason.
+    All,
+}
+
+/// What is tried again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Retried {
+    /// Failed tasks, with all that they cover.
+    pub tasks: u64,
+    /// Containers that could not be listed, or not to their end.
+    pub containers: u64,
+    /// Objects that were not read, or not whole.
+    pub objects: u64,
+}
+
+impl Retried {
+    pub fn is_empty(self) -> bool {
+        self == Retried::default()
+    }
+}
+
+impl std::ops::AddAssign for Retried {
+    fn add_assign(&mut self, other: Retried) {
+        self.tasks += other.tasks;
+        self.containers += other.containers;
+        self.objects += other.objects;
+    }
 }
 
 /// The fleet at one moment, by the database's clock.

@@ -105,6 +105,7 @@ mod tests {
             created_at_ms: 0,
             started_at_ms: None,
             finished_at_ms: None,
+            waiting_why: None,
             progress: JobProgress::default(),
         };
         for (status, pending, command, happened) in [

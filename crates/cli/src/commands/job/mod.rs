@@ -1,4 +1,4 @@
-//! `domesday job start|list|show|watch|pause|resume|cancel`, and `domesday jobs`.
+//! `domesday job start|list|show|watch|pause|resume|retry|cancel`, and `domesday jobs`.
 //!
 //! The command line only writes requests and reads the book: whoever owns a job does what was asked. So
 //! everything here may be interrupted at any time, and nothing of it holds a job up.
@@ -13,13 +13,13 @@ use std::io::Write;
 
 use anyhow::Result;
 use domesday_model::{Command, ConfigurationUsed, Level, ObjectStatus, Reason};
-use domesday_store::{ChildJobState, JobSummary, MasterJob};
+use domesday_store::{ChildJobState, JobSummary, MasterJob, Retry};
 use serde::Serialize;
 
 use super::which::find_job;
-use super::{list_format, runtime, stdout_style};
+use super::{list_format, retry, runtime, stdout_style};
 use crate::Exit;
-use crate::args::{JobArgs, JobCommand, JobsArgs, StateArgs};
+use crate::args::{JobArgs, JobCommand, JobRetryArgs, JobsArgs, StateArgs};
 use crate::book;
 use crate::output::{self, ChildJson, ControlJson, ListFormat, Suppressions};
 
@@ -31,8 +31,16 @@ pub fn run(args: &JobArgs) -> Result<Exit> {
         JobCommand::Watch { id, state } => runtime()?.block_on(watch::run(id.as_deref(), state)),
         JobCommand::Pause(args) => runtime()?.block_on(append::run(args, Command::Pause)),
         JobCommand::Resume(args) => runtime()?.block_on(append::run(args, Command::Resume)),
+        JobCommand::Retry(args) => runtime()?.block_on(try_again(args)),
         JobCommand::Cancel(args) => runtime()?.block_on(append::run(args, Command::Cancel)),
     }
+}
+
+async fn try_again(args: &JobRetryArgs) -> Result<Exit> {
+    let store = book::compose(&args.state).await?;
+    let job = find_job(store.as_ref(), Some(&args.id)).await?;
+    let retried = store.retry(Retry::AllOf(job.id), retry::scope(args.any_reason)).await?;
+    retry::answer(retried, &[], list_format(args.json))
 }
 
 /// `domesday jobs` is the same.

@@ -24,12 +24,15 @@ const TIMEOUTS: &[u16] = &[1969, 3024];
 /// A lock that was not to be had in time.
 const LOCKED: &[u16] = &[1205];
 
+/// The server is told to stop, ends a connection, or gave way to another statement.
+const STOPPING: &[u16] = &[1053, 1077, 1080, 1152, 1158, 1159, 1160, 1161, 1213, 1927, 4031];
+
 /// More connections than the server, or it of this user, takes.
 const CROWDED: &[u16] = &[1040, 1203, 1226];
 /// A column that we may not read, or that is not there any more.
 const COLUMN: &[u16] = &[1054, 1143];
-/// A statement that was ended, or a server that is going away.
-const ENDED: &[u16] = &[1053, 1317, 1927];
+/// A statement that was ended.
+const INTERRUPTED: &[u16] = &[1317];
 /// When it is tried again then.
 const CROWDED_WAIT: Duration = Duration::from_secs(5);
 
@@ -48,7 +51,7 @@ pub(super) fn failure(what: &str, error: &Error) -> ConnectorError {
                     Some(problem) => denied(what, &format!("TLS: {error}: {}", explained(problem))),
                     None => denied(what, &format!("TLS: {error}")),
                 },
-                None => container(what, Reason::ReadError, &error.to_string()),
+                None => container(what, without_answer(error), &error.to_string()),
             },
         };
     };
@@ -71,6 +74,7 @@ pub(super) fn failure(what: &str, error: &Error) -> ConnectorError {
             let detail = format!("{what}: {said}; {TOO_MANY_CONNECTIONS}");
             ConnectorError::Wait { after: CROWDED_WAIT, detail }
         }
+        code if STOPPING.contains(code) => container(what, Reason::Unavailable, &said),
         code => container(what, Reason::ReadError, &format!("the server gave error {code}")),
     }
 }
@@ -79,8 +83,18 @@ pub(super) fn failure(what: &str, error: &Error) -> ConnectorError {
 /// took.
 pub(super) fn may_be_of_columns(error: &Error) -> bool {
     let Error::Server(ServerError { code, .. }) = error else { return false };
-    let others = [DENIED, REFUSED, GONE, CHANGED, TIMEOUTS, LOCKED, CROWDED, ENDED];
+    let others = [DENIED, REFUSED, GONE, CHANGED, TIMEOUTS, LOCKED, CROWDED, STOPPING, INTERRUPTED];
     COLUMN.contains(code) || !others.iter().any(|codes| codes.contains(code))
+}
+
+/// Why no answer came, or not all of it.
+fn without_answer(error: &Error) -> Reason {
+    match error {
+        Error::Io(_) | Error::Driver(DriverError::ConnectionClosed | DriverError::PoolDisconnected) => {
+            Reason::Unavailable
+        }
+        _ => Reason::ReadError,
+    }
 }
 
 pub(super) fn container(what: &str, reason: Reason, detail: &str) -> ConnectorError {
@@ -108,12 +122,13 @@ mod tests {
     fn each_complaint_has_its_reason() {
         for (code, reason, is_retryable) in [
             (1045, Reason::PermissionDenied, false),
-            (1142, Reason::PermissionDenied, true),
-            (1146, Reason::Vanished, true),
-            (1054, Reason::Changed, true),
+            (1142, Reason::PermissionDenied, false),
+            (1146, Reason::Vanished, false),
+            (1054, Reason::Changed, false),
             (1969, Reason::TimedOut, true),
             (1205, Reason::TimedOut, true),
-            (1064, Reason::ReadError, true),
+            (1053, Reason::Unavailable, true),
+            (1064, Reason::ReadError, false),
         ] {
             let error = ServerError { code, message: "no".into(), state: "HY000".into() };
             let failure = failure("reading `a`", &Error::Server(error));

@@ -52,7 +52,7 @@ impl Connection {
             Ok(opened) => opened?.map_err(|error| failure(&about, &error))?,
             Err(_) => {
                 let detail = format!("no connection after {} s", CONNECT_TIMEOUT.as_secs());
-                return Err(container(&about, Reason::ReadError, &detail));
+                return Err(container(&about, Reason::Unavailable, &detail));
             }
         };
         let patience = Duration::from_secs(config.statement_timeout_seconds) + GRACE;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use domesday_connector::ConnectorError;
+use domesday_connector::{ConnectorError, io_reason};
 use domesday_model::Reason;
 use domesday_tls::Problem;
 use tokio_postgres::Error;
@@ -19,7 +19,7 @@ pub(super) fn meaning(error: &Error) -> ConnectorError {
         return ConnectorError::Denied { detail: format!("{}: {}", with_sources(error), explained(problem)) };
     }
     let Some(server) = error.as_db_error() else {
-        return container(Reason::ReadError, &with_sources(error));
+        return container(without_answer(error), &with_sources(error));
     };
     let code = server.code().code();
     let said = format!("the server says: {} ({code})", server.message());
@@ -34,10 +34,30 @@ pub(super) fn meaning(error: &Error) -> ConnectorError {
             ConnectorError::Wait { after: BUSY_WAIT, detail: format!("{said}; {TOO_MANY_CONNECTIONS}") }
         }
         ("53", _) | (_, "57P03") => ConnectorError::Wait { after: BUSY_WAIT, detail: said },
-        ("08" | "42" | "54" | "55" | "57" | "58", _) => container(Reason::ReadError, &said),
+        // The connection failed, the server was told to stop or came back from a crash, a lock met another.
+        ("08", _) | (_, "57P01" | "57P02" | "57P05" | "40001" | "40P01") => {
+            container(Reason::Unavailable, &said)
+        }
+        ("42" | "54" | "55" | "57" | "58", _) => container(Reason::ReadError, &said),
         // A view that computes may say what it could not compute with.
         _ => container(Reason::ReadError, &format!("the server refuses with error {code}")),
     }
+}
+
+/// Why no answer came, or not all of it.
+fn without_answer(error: &Error) -> Reason {
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        if let Some(error) = cause.downcast_ref::<std::io::Error>() {
+            // What else goes wrong on the way to a server, such as a name that is not found, may be mended too.
+            return match io_reason(error) {
+                Reason::PermissionDenied => Reason::PermissionDenied,
+                _ => Reason::Unavailable,
+            };
+        }
+        source = cause.source();
+    }
+    if error.is_closed() { Reason::Unavailable } else { Reason::ReadError }
 }
 
 /// The code of an error that the server gave.

@@ -33,6 +33,8 @@ pub(super) fn told(error: &Error) -> ConnectorError {
                 911 | 208 => (Reason::Vanished, text.to_owned()),
                 207 => (Reason::Changed, text.to_owned()),
                 1222 => (Reason::Locked, text.to_owned()),
+                // Gave way to another statement, or the server is told to stop.
+                1205 | 6005 | 17188 => (Reason::Unavailable, text.to_owned()),
                 code => {
                     let class = server.class();
                     (Reason::ReadError, format!("the server gave error {code} of severity {class}"))
@@ -42,7 +44,7 @@ pub(super) fn told(error: &Error) -> ConnectorError {
         Error::Io { kind: io::ErrorKind::TimedOut, .. } => {
             (Reason::TimedOut, "the server took longer than `statement_timeout_seconds`".to_owned())
         }
-        Error::Io { message, .. } => (Reason::ReadError, format!("the connection was lost: {message}")),
+        Error::Io { message, .. } => (Reason::Unavailable, format!("the connection was lost: {message}")),
         other => (Reason::ReadError, format!("the server is not understood: {other}")),
     };
     ConnectorError::Container { reason, detail }

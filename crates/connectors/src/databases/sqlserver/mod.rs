@@ -68,7 +68,7 @@ impl Dialect for SqlServer {
         let connecting = self.log_in(database);
         let session = tokio::time::timeout(CONNECT_TIMEOUT, connecting).await.unwrap_or_else(|_| {
             let detail = format!("{}: no log-in within {} s", self.config.host, CONNECT_TIMEOUT.as_secs());
-            Err(ConnectorError::Container { reason: Reason::TimedOut, detail })
+            Err(ConnectorError::unavailable(detail))
         })?;
         Ok(Box::new(session))
     }

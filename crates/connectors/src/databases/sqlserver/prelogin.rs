@@ -45,7 +45,11 @@ pub(super) async fn connect(
 ) -> Result<Transport, ConnectorError> {
     let (host, port) = address;
     let failed = |what: &str, error: &io::Error| ConnectorError::Container {
-        reason: Reason::ReadError,
+        reason: if error.kind() == io::ErrorKind::InvalidData {
+            Reason::ReadError
+        } else {
+            Reason::Unavailable
+        },
         detail: format!("{host}:{port}: {what}: {error}"),
     };
     let refused = |why: &str| ConnectorError::Container {

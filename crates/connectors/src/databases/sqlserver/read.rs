@@ -117,7 +117,12 @@ impl SqlServerSession {
             let most = rows.saturating_mul(SAMPLE_EXCESS);
             let statement = statement::sample(reading.table, &reading.columns, percent, seed, most);
             match self.stream(&statement, reading, sink).await {
-                Err(error) if sink.rows() > 0 || error.reason() != Reason::ReadError => return Err(error),
+                Err(error)
+                    if sink.rows() > 0
+                        || !matches!(error.reason(), Reason::ReadError | Reason::Unavailable) =>
+                {
+                    return Err(error);
+                }
                 Ok(()) if sink.rows() > 0 => return Ok(()),
                 _ => {}
             }

@@ -86,7 +86,7 @@ async fn what_fails_is_asked_again_a_bounded_number_of_times() {
     assert_eq!(fake.server.requests().len(), 10);
     fake.then((0..5).map(|_| Response::reset()));
     let error = failure(connector.as_ref()).await;
-    assert_eq!(error.reason(), Reason::ReadError);
+    assert_eq!(error.reason(), Reason::Unavailable);
     fake.then([Response::ok("{}")]);
     let error = failure(connector.as_ref()).await;
     assert!(error.to_string().contains("not a list of repositories"), "{error}");

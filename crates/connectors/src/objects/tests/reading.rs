@@ -126,5 +126,5 @@ async fn a_store_that_fails_for_good_is_a_named_failure() {
     let connector = shop.connector();
     // Each attempt brings half of what is missing; the last bytes never come.
     shop.memory.put("a", noise(100_000));
-    assert_eq!(read(connector.as_ref(), "a"), Err(Reason::ReadError));
+    assert_eq!(read(connector.as_ref(), "a"), Err(Reason::Unavailable));
 }

@@ -67,8 +67,8 @@ async fn each_refusal_has_its_reason() {
         ("/away", Reason::ReadError, "no web address"),
         ("/nowhere", Reason::ReadError, "no web address"),
         ("/brotli", Reason::ReadError, "packed with `br`"),
-        ("/later", Reason::ReadError, "429"),
-        ("/broken", Reason::ReadError, "503"),
+        ("/later", Reason::Unavailable, "429"),
+        ("/broken", Reason::Unavailable, "503"),
     ] {
         let error = read_error(&connector, &server.url(path)).await;
         assert_eq!(error.reason, reason, "{error}");
@@ -115,7 +115,7 @@ async fn an_answer_that_is_cut_short_goes_on_where_it_ended() {
     let server = scripted(vec![whole().cut_at(1_000)]);
     let (bytes, ended) = read(&here(&server), &server.url("/")).await;
     assert!(body.starts_with(&bytes));
-    assert_eq!(ended.unwrap_err().reason, Reason::ReadError);
+    assert_eq!(ended.unwrap_err().reason, Reason::Unavailable);
 }
 
 #[tokio::test]

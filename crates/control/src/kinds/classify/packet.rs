@@ -51,6 +51,10 @@ pub(super) async fn classify(
     let heeds_marks = worker.trusts_content(packet)?;
     let floor = packet.options.min_score;
     let objects = session.ask(&halt, || session.store().packet_objects(packet)).await?;
+    let replaces = match packet.reads_again {
+        true => objects.iter().map(|object| object.key.clone()).collect(),
+        false => Vec::new(),
+    };
     let (objects, carried) = carry_over(session, packet, objects, &halt).await?;
     let scanner = session.ask(&halt, || async {
         let seal = &worker.surroundings.seal;
@@ -88,6 +92,7 @@ pub(super) async fn classify(
         findings: 0,
         carried: carried.len() as u64,
         untraced: traces_origins.then(BTreeSet::new),
+        replaces,
     };
     for results in carried {
         staging.replay(results);
@@ -216,6 +221,8 @@ struct Staging<'a> {
     carried: u64,
     /// Objects with findings or problems whose origin is to be looked up, for kinds of source that know it.
     untraced: Option<BTreeSet<ObjectKey>>,
+    /// Objects that were read before.
+    replaces: Vec<ObjectKey>,
 }
 
 impl Staging<'_> {
@@ -293,6 +300,7 @@ impl Staging<'_> {
             batch: self.batch,
             totals,
             untraced: self.untraced.unwrap_or_default().into_iter().collect(),
+            replaces: self.replaces,
         };
         let worker = &self.session.worker;
         let metrics = &worker.metrics;

@@ -3,7 +3,8 @@
 //!
 //! Crash argument: a unit is committed by one verb, or staged batch by batch and then flipped by one. A
 //! claim that comes after finds committed units and skips them, or goes on after the last page, and a staging
-//! one and goes on with it as the connector's resume policy says. Nothing is listed into a unit twice.
+//! one and goes on with it as the connector's resume policy says. Nothing is listed into a unit twice. A task that comes
+//! back because its source did not answer is such a claim, too; how often that was is counted in the book.
 
 mod base;
 mod paged;
@@ -40,6 +41,8 @@ const UNITS_PER_COMMIT: usize = 256;
 /// Entries of units that share a commit, at most, beyond those of its last unit. The larger a commit, the more of
 /// its rows share pages, each of which is written once.
 const RECORDS_PER_COMMIT: usize = 4_000;
+/// Containers in a row that the source does not answer for, after which the others of the task wait, too.
+const UNAVAILABLE_IN_A_ROW_MAX: usize = 3;
 /// How long a listed unit waits for others to share its commit, at most.
 const COMMIT_DELAY: Duration = Duration::from_millis(20);
 /// Hashes of one exclusion list, at most; a longer one is applied in passes. Few in tests, so that they
@@ -143,6 +146,11 @@ struct Enumeration<'a> {
     halt: Stop,
     /// What the last scan knew, if this one goes on from there.
     prior: Option<Prior>,
+    /// Containers that the source did not answer for, and that are tried again; and what it said first.
+    unavailable: usize,
+    why: Option<String>,
+    /// Something was listed under this claim: attempts are counted from there.
+    has_listed: bool,
     /// Listed whole, and not committed yet.
     listed: Vec<UnitListing>,
     listed_records: usize,
@@ -161,6 +169,9 @@ impl<'a> Enumeration<'a> {
             kind: session.worker.kind_slot(packet),
             halt,
             prior: None,
+            unavailable: 0,
+            why: None,
+            has_listed: false,
             listed: Vec::new(),
             listed_records: 0,
             listed_since: Instant::now(),
@@ -178,11 +189,13 @@ impl<'a> Enumeration<'a> {
             begun?.into_iter().map(|unit| (unit.key.clone(), unit)).collect();
         let containers = containers?;
         self.prior = self.packet.base.map(|base| Prior::new(base, containers.clone()));
+        let mut unavailable_in_a_row = 0;
         for container in containers {
             if self.halt.is_asked() {
                 self.commit().await?;
                 return Err(PacketError::Stopped);
             }
+            let unavailable = self.unavailable;
             match self.list_container(&container, begun.get(&container)).await {
                 Ok(()) => {}
                 Err(ListError::Container(error)) if !self.halt.is_asked() => self.fail(&container, 0, &error),
@@ -202,6 +215,15 @@ impl<'a> Enumeration<'a> {
             if self.is_time_to_commit() {
                 self.commit().await?;
             }
+            unavailable_in_a_row = if self.unavailable > unavailable { unavailable_in_a_row + 1 } else { 0 };
+            if unavailable_in_a_row == UNAVAILABLE_IN_A_ROW_MAX {
+                break;
+            }
+        }
+        if let Some(detail) = self.why.take() {
+            // What is listed stays, and the task comes back for the others.
+            self.commit().await?;
+            return Err(PacketError::Unavailable { detail, failed: self.failed_before() });
         }
         self.settle().await?;
         let units = std::mem::take(&mut self.listed);
@@ -273,7 +295,20 @@ impl<'a> Enumeration<'a> {
         }
     }
 
+    /// Attempts in a row at what is left of the task that failed before this one.
+    fn failed_before(&self) -> u32 {
+        if self.has_listed { 0 } else { self.packet.failures }
+    }
+
+    /// A container, or the rest of it, that cannot be listed: now, if that may pass and there are attempts left; else
+    /// it is a failed unit.
     fn fail(&mut self, container: &ObjectKey, page: i64, error: &ConnectorError) {
+        if error.is_retryable() && self.session.config().retries.has_more(self.failed_before()) {
+            tracing::info!(task_id = %self.packet.claim.task, %container, %error, "container to be tried again");
+            self.unavailable += 1;
+            self.why.get_or_insert_with(|| error.to_string());
+            return;
+        }
         tracing::warn!(task_id = %self.packet.claim.task, %container, %error, "container not listed");
         self.push(UnitListing::failed(container.clone(), page, error.reason(), error.to_string()));
     }
@@ -283,6 +318,7 @@ impl<'a> Enumeration<'a> {
             self.listed_since = Instant::now();
         }
         if let UnitOutcome::Listed(records) = &listing.outcome {
+            self.has_listed = true;
             self.count(records);
             self.listed_records += records.len();
         }

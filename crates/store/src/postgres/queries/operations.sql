@@ -7,6 +7,11 @@ SELECT j.id, j.node_group, j.status, j.master_pending_commands::text, j.failure_
        (SELECT count(*) FROM worker_sessions w
         WHERE w.node_group = j.node_group AND w.lease_expiry > now_ms() AND w.fingerprint_key = j.fingerprint_key),
        j.created_at, j.started_at, j.finished_at,
+       (SELECT w.last_error FROM tasks w
+        WHERE w.job_id = j.id AND w.status = 'PENDING' AND w.not_before > now_ms() AND w.last_error IS NOT NULL
+          AND EXISTS (SELECT 1 FROM enumeration_sessions s WHERE s.job_id = j.id AND s.waiting_until > now_ms())
+        ORDER BY w.not_before DESC
+        LIMIT 1),
        u.objects, u.bytes, t.objects, t.bytes, t.pending, t.running, t.done, t.failed,
        t.listing = 0
            AND EXISTS (SELECT 1 FROM enumeration_sessions s WHERE s.job_id = j.id)
@@ -110,6 +115,36 @@ SELECT id, session_id, origin_id, type FROM tasks
 WHERE job_id = $1 AND status = 'FAILED' AND ($2::bigint IS NULL OR id = $2)
 ORDER BY id
 FOR UPDATE;
+
+-- Containers that could not be listed, of a job or of one task ($2), for these reasons ($3) or for any.
+-- name: failed_units_of_job
+SELECT u.id, u.task_id, u.session_id, s.datasource_id, u.key
+FROM task_units u
+JOIN enumeration_sessions s ON s.id = u.session_id
+WHERE u.job_id = $1 AND u.status = 'FAILED'
+  AND ($2::bigint IS NULL OR u.task_id = (
+      SELECT coalesce(t.origin_id, t.id) FROM tasks t WHERE t.id = $2 AND t.type = 'DISCOVERY_ENUMERATE'))
+  AND ($3::text[] IS NULL OR u.reason = ANY ($3))
+ORDER BY u.task_id, u.id;
+
+-- name: forget_units_by_id
+WITH gone AS (DELETE FROM task_units WHERE id = ANY ($1) AND status = 'FAILED' RETURNING id),
+skips AS (DELETE FROM task_unit_skips s USING gone WHERE s.unit_id = gone.id)
+DELETE FROM task_output_records r USING gone WHERE r.unit_id = gone.id;
+
+-- Objects that were not read whole, likewise, of tasks with fewer failed attempts than $4. Those that a pending task
+-- reads again are left out.
+-- name: failed_objects
+SELECT o.task_id, t.session_id, t.datasource_id, t.failures, o.object_key, o.detail
+FROM object_scans o
+JOIN tasks t ON t.id = o.task_id
+WHERE o.job_id = $1 AND o.status IN ('partial', 'failed')
+  AND t.type = 'CLASSIFICATION' AND t.status = 'COMPLETED' AND t.failures < $4
+  AND ($2::bigint IS NULL OR o.task_id = $2)
+  AND ($3::text[] IS NULL OR o.reason = ANY ($3))
+  AND t.id NOT IN (SELECT p.origin_id FROM tasks p WHERE p.job_id = $1 AND p.status = 'PENDING' AND p.origin_id IS NOT NULL)
+ORDER BY o.task_id, o.sequence
+LIMIT $5;
 
 -- Of a task that failed there are no others: results are published when it completes.
 -- name: forget_objects

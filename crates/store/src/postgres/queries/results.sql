@@ -116,6 +116,9 @@ INSERT INTO table_observations
     (job_id, datasource_id, task_id, sequence, object_key, nested_path, part_key, shape, rows, is_sample, sketches)
 SELECT * FROM observed ORDER BY task_id, sequence;
 
+-- name: replace_earlier
+SELECT replace_results($1, $2);
+
 -- Whoever staged them.
 -- name: clear_staged
 WITH findings AS (DELETE FROM staged_findings WHERE task_id = $1),

@@ -50,16 +50,19 @@ done AS (
     WHERE t.id = c.id AND c.staged = c.results)
 SELECT n, job_id, datasource_id, staged FROM counted;
 
--- Only the fan-out, the start of a session and the split of a task make tasks, each with its event.
+-- Only the fan-out, the start of a session, the split of a task and what tries again what one could not do make tasks,
+-- each with its event.
 -- name: insert_tasks
 WITH made AS (
     INSERT INTO tasks
-        (job_id, datasource_id, session_id, origin_id, type, status, priority, payload, abandonments, created_at)
+        (job_id, datasource_id, session_id, origin_id, type, status, priority, payload, abandonments, failures,
+         not_before, last_error, created_at)
     SELECT n.job_id, n.datasource_id, n.session_id, n.origin_id, n.type, 'PENDING', n.priority, n.payload,
-           n.abandonments, now_ms()
+           n.abandonments, n.failures, CASE n.wait_ms WHEN 0 THEN 0 ELSE now_ms() + n.wait_ms END, n.why, now_ms()
     FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::text[], $6::bigint[], $7::text[],
-                $8::bigint[]) WITH ORDINALITY
-        AS n (job_id, datasource_id, session_id, origin_id, type, priority, payload, abandonments, n)
+                $8::bigint[], $9::bigint[], $10::bigint[], $11::text[]) WITH ORDINALITY
+        AS n (job_id, datasource_id, session_id, origin_id, type, priority, payload, abandonments, failures, wait_ms,
+              why, n)
     ORDER BY n.n
     RETURNING id, job_id, type)
 INSERT INTO events (job_id, kind, payload, created_at)
@@ -140,11 +143,12 @@ claimed AS (
     SET status = 'RUNNING', claim_id = (random() * 9007199254740991)::bigint, worker_id = $1, progress_at = now_ms()
     FROM picked p
     WHERE t.id = ANY (ARRAY[p.id])
-    RETURNING t.id, t.claim_id, t.job_id, t.session_id, t.type, t.payload, t.failures, t.datasource_id, p.round, p.turn)
+    RETURNING t.id, t.claim_id, t.job_id, t.session_id, t.type, t.payload, t.failures, t.datasource_id, t.origin_id,
+              p.round, p.turn)
 SELECT c.id, c.claim_id, c.job_id, c.session_id, c.type, c.payload, c.failures, c.datasource_id, d.name,
        -- Once per job: it may be long.
        CASE WHEN row_number() OVER (PARTITION BY c.job_id ORDER BY c.round) = 1 THEN j.configuration END,
-       b.id, b.job_id, b.started_at
+       b.id, b.job_id, b.started_at, c.origin_id IS NOT NULL
 FROM claimed c
 JOIN jobs j ON j.id = c.job_id
 JOIN datasources d ON d.id = c.datasource_id
@@ -154,6 +158,15 @@ ORDER BY c.round, c.turn;
 
 -- name: packet_records
 SELECT u.key, r.name, r.size, r.mtime_ns, r.ctime_ns, r.inode, r.tag, r.kind, r.metadata
+FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) WITH ORDINALITY AS p (unit_id, first, past, n)
+JOIN task_units u ON u.id = ANY (ARRAY[p.unit_id]) AND u.status || '' = 'COMMITTED'
+JOIN task_output_records r ON r.unit_id = ANY (ARRAY[p.unit_id]) AND r.sequence >= p.first AND r.sequence < p.past
+WHERE r.kind = ANY ($4::smallint[])
+ORDER BY p.n, r.sequence;
+
+-- The same with their places.
+-- name: packet_sequences
+SELECT u.key, r.name, u.id, r.sequence
 FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) WITH ORDINALITY AS p (unit_id, first, past, n)
 JOIN task_units u ON u.id = ANY (ARRAY[p.unit_id]) AND u.status || '' = 'COMMITTED'
 JOIN task_output_records r ON r.unit_id = ANY (ARRAY[p.unit_id]) AND r.sequence >= p.first AND r.sequence < p.past

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use domesday_model::{
-    Category, Command, FindingDraft, Fingerprint, JobStatus, Location, Position, ProcessId, Score, Span,
-    TargetDraft,
+    Category, Command, FindingDraft, Fingerprint, JobStatus, Location, Position, ProcessId, Retries, Score,
+    Span, TargetDraft,
 };
 
 use super::*;
@@ -90,7 +90,7 @@ async fn processes_share_the_work_and_none_of_it_is_done_twice() {
     });
     assert_eq!(done.await.into_iter().sum::<usize>(), TASKS);
     assert_eq!(store.summary(MASTER).await.unwrap().objects_done, TASKS as u64);
-    assert_eq!(store.complete_job(&lease).await.unwrap(), Some(JobStatus::Completed));
+    assert_eq!(store.complete_job(&lease, Retries::NONE).await.unwrap(), Some(JobStatus::Completed));
 }
 
 /// A job is cancelled while workers claim, complete and die, and reapers split: nothing of it stays open.

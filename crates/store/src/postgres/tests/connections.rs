@@ -129,7 +129,7 @@ async fn a_process_that_ends_at_once_is_heard() {
                     0 => store.submit(request(MASTER)).await.unwrap(),
                     1 => drop(store.append_command(MASTER, Command::Pause).await.unwrap()),
                     2 => store.put_datasource(&source, Put::New).await.unwrap(),
-                    _ => drop(store.retry_tasks(Retry::AllOf(MASTER)).await.unwrap()),
+                    _ => drop(store.retry(Retry::AllOf(MASTER), RetryScope::Passing).await.unwrap()),
                 }
             });
         });

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use domesday_model::{DatasourceId, JobStatus, ProcessId, RuleSetHash};
+use domesday_model::{DatasourceId, JobStatus, ProcessId, Retries, RuleSetHash};
 use tokio_postgres::Client;
 
 use super::roles::ROLES;
@@ -146,7 +146,7 @@ async fn orchestrate(store: PostgresStore, group: &'static str) -> JobStatus {
         store.fan_out(&lease, FanOutPolicy { ready_low: u32::MAX }).await.unwrap();
         store.reap_tasks(group, LEASE).await.unwrap();
         store.sweep(100).await.unwrap();
-        if let Some(status) = store.complete_job(&lease).await.unwrap() {
+        if let Some(status) = store.complete_job(&lease, Retries::NONE).await.unwrap() {
             return status;
         }
         tokio::time::sleep(Duration::from_millis(10)).await;

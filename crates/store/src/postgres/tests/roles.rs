@@ -2,7 +2,8 @@
 //! the rights that it gets there, and nothing else.
 
 use domesday_model::{
-    Command, JobStatus, ObjectStatus, ProcessId, Reason, RuleSetHash, ScanOptions, ScanTemplate, TargetDraft,
+    Command, JobStatus, ObjectStatus, ProcessId, Reason, Retries, RuleSetHash, ScanOptions, ScanTemplate,
+    TargetDraft,
 };
 
 use super::*;
@@ -90,6 +91,7 @@ async fn classify(store: &PostgresStore, worker: ProcessId) -> Base {
     let whole = Completion {
         batch: results("f", ObjectStatus::Skipped, Reason::ReadError),
         untraced,
+        replaces: vec![ObjectKey::new(*b"f")],
         ..completion(next().await)
     };
     for answer in store.complete_classifications(vec![staged, whole]).await.unwrap() {
@@ -102,6 +104,8 @@ async fn classify(store: &PostgresStore, worker: ProcessId) -> Base {
     store.give_back(&next().await, retry).await.unwrap();
     let wait = GiveBack::Wait { after: std::time::Duration::ZERO, why: "too many requests".to_owned() };
     store.give_back(&next().await, wait).await.unwrap();
+    let unavailable = GiveBack::Unavailable { error: error.clone(), after: std::time::Duration::ZERO };
+    store.give_back(&next().await, unavailable).await.unwrap();
     store.give_back(&next().await, GiveBack::Failed { error }).await.unwrap();
     loop {
         let packets = store.claim_tasks(worker, GROUP, TaskType::Classification, 8).await.unwrap();
@@ -192,10 +196,10 @@ async fn each_role_does_its_work_and_no_more() {
     refused(worker.put_datasource(&source, Put::Replace).await);
     refused(worker.put_template(&template(), Put::Replace, None).await);
     refused(worker.append_command(MASTER, Command::Cancel).await);
-    refused(worker.complete_job(&lease).await);
+    refused(worker.complete_job(&lease, Retries::NONE).await);
     refused(worker.put_rule_set(RULES, "others").await);
     refused(worker.set_fingerprint_key("another", true).await);
-    refused(worker.retry_tasks(Retry::AllOf(MASTER)).await);
+    refused(worker.retry(Retry::AllOf(MASTER), RetryScope::Passing).await);
     refused(worker.prune(std::time::Duration::ZERO, 10).await);
     for sql in [
         "UPDATE jobs SET status = 'CANCELLED'",
@@ -228,7 +232,10 @@ async fn each_role_does_its_work_and_no_more() {
     assert_eq!(orchestrator.events("log", 10).await.unwrap(), []);
     assert_eq!(orchestrator.due_templates().await.unwrap().templates, []);
     refused(orchestrator.submit(request(MasterJobId([9; 16]))).await);
-    assert_eq!(orchestrator.complete_job(&lease).await.unwrap(), Some(JobStatus::PartiallyCompleted));
+    assert_eq!(
+        orchestrator.complete_job(&lease, Retries::NONE).await.unwrap(),
+        Some(JobStatus::PartiallyCompleted)
+    );
     // What a worker knows from a job that ended.
     let prior =
         worker.prior_records(&base, &[ObjectKey::new(*b"u0")], PriorCursor::default(), 10).await.unwrap();
@@ -239,7 +246,7 @@ async fn each_role_does_its_work_and_no_more() {
     assert_eq!(operator.problems(MASTER, 1).await.unwrap().len(), 1);
     let events = operator.events("relay", 10).await.unwrap();
     operator.acknowledge("relay", events[0].id).await.unwrap();
-    assert_eq!(operator.retry_tasks(Retry::AllOf(MASTER)).await.unwrap(), 1);
+    assert_eq!(operator.retry(Retry::AllOf(MASTER), RetryScope::Passing).await.unwrap().tasks, 1);
     assert_eq!(operator.fleet().await.unwrap().groups.len(), 1);
     operator.due_templates().await.unwrap();
     operator.prune(LEASE, 100).await.unwrap();

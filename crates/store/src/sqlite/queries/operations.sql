@@ -6,7 +6,12 @@ SELECT j.id, j.node_group, j.status, j.master_pending_commands, j.failure_reason
        j.orchestrator_id, j.orchestrator_lease_expiry - now_ms(),
        (SELECT count(*) FROM worker_sessions w
         WHERE w.node_group = j.node_group AND w.lease_expiry > now_ms() AND w.fingerprint_key = j.fingerprint_key),
-       j.created_at, j.started_at, j.finished_at
+       j.created_at, j.started_at, j.finished_at,
+       (SELECT t.last_error FROM tasks t
+        WHERE t.job_id = j.id AND t.status = 'PENDING' AND t.not_before > now_ms() AND t.last_error IS NOT NULL
+          AND EXISTS (SELECT 1 FROM enumeration_sessions s WHERE s.job_id = j.id AND s.waiting_until > now_ms())
+        ORDER BY t.not_before DESC
+        LIMIT 1)
 FROM jobs j
 WHERE j.master_job_id = ?1
 ORDER BY j.node_group;
@@ -117,6 +122,31 @@ WHERE t.id = ?1;
 SELECT id, session_id, origin_id, type FROM tasks
 WHERE job_id = ?1 AND status = 'FAILED' AND (?2 IS NULL OR id = ?2)
 ORDER BY id;
+
+-- Containers that could not be listed, of a job or of one task (?2), for these reasons (?3) or for any.
+-- name: failed_units_of_job
+SELECT u.id, u.task_id, u.session_id, s.datasource_id, u.key
+FROM task_units u
+JOIN enumeration_sessions s ON s.id = u.session_id
+WHERE u.job_id = ?1 AND u.status = 'FAILED'
+  AND (?2 IS NULL OR u.task_id = (
+      SELECT coalesce(t.origin_id, t.id) FROM tasks t WHERE t.id = ?2 AND t.type = 'DISCOVERY_ENUMERATE'))
+  AND (?3 IS NULL OR u.reason IN (SELECT r.value FROM json_each(?3) r))
+ORDER BY u.task_id, u.id;
+
+-- Objects that were not read whole, likewise, of tasks with fewer failed attempts than ?4. Those that a pending task
+-- reads again are left out.
+-- name: failed_objects
+SELECT o.task_id, t.session_id, t.datasource_id, t.failures, o.object_key, o.detail
+FROM object_scans o
+JOIN tasks t ON t.id = o.task_id
+WHERE o.job_id = ?1 AND o.status IN ('partial', 'failed')
+  AND t.type = 'CLASSIFICATION' AND t.status = 'COMPLETED' AND t.failures < ?4
+  AND (?2 IS NULL OR o.task_id = ?2)
+  AND (?3 IS NULL OR o.reason IN (SELECT r.value FROM json_each(?3) r))
+  AND t.id NOT IN (SELECT p.origin_id FROM tasks p WHERE p.job_id = ?1 AND p.status = 'PENDING' AND p.origin_id IS NOT NULL)
+ORDER BY o.task_id, o.sequence
+LIMIT ?5;
 
 -- Of a task that failed there are no others: results are published when it completes.
 -- name: forget_objects

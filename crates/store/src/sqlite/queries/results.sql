@@ -51,6 +51,36 @@ INSERT INTO object_scans (job_id, task_id, sequence, object_key, nested_path, st
 SELECT ?1, ?2, ?3, ?4, x'', 'scanned', '', 0
 WHERE NOT EXISTS (SELECT 1 FROM object_scans WHERE job_id = ?1 AND object_key = ?4 AND task_id = ?2);
 
+-- What other tasks of the session say of an object, and whether they got anything of it.
+-- name: earlier_results
+SELECT o.task_id, max(o.status <> 'failed')
+FROM object_scans o
+JOIN tasks t ON t.id = o.task_id
+WHERE o.job_id = ?1 AND o.object_key = ?2 AND o.task_id <> ?3 AND t.session_id = ?4
+GROUP BY o.task_id;
+
+-- name: object_has_failed
+SELECT EXISTS (
+    SELECT 1 FROM object_scans
+    WHERE job_id = ?1 AND object_key = ?2 AND task_id = ?3 AND nested_path = x'' AND status = 'failed');
+
+-- name: forget_occurrences_of_object
+DELETE FROM finding_occurrences
+WHERE job_id = ?1 AND task_id = ?2
+  AND EXISTS (SELECT 1 FROM findings f WHERE f.id = finding_occurrences.finding_id AND f.object_key = ?3);
+
+-- name: forget_tables_of_object
+DELETE FROM table_observations WHERE job_id = ?1 AND task_id = ?2 AND part_key = ?3;
+
+-- name: forget_scans_of_object
+DELETE FROM object_scans WHERE job_id = ?1 AND task_id = ?2 AND object_key = ?3;
+
+-- Whatever of an object stays with a task was tried as often as another task tried it.
+-- name: take_over_failures
+UPDATE tasks
+SET failures = max(failures, (SELECT n.failures FROM tasks n WHERE n.id = ?2))
+WHERE id = ?1;
+
 -- name: add_consumer
 INSERT INTO event_consumers (name, position) VALUES (?1, 0) ON CONFLICT (name) DO NOTHING;
 

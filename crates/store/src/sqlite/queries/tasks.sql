@@ -1,8 +1,10 @@
 -- Tasks: claims, the fence, giving back, reaping.
 
 -- name: insert_task
-INSERT INTO tasks (job_id, datasource_id, session_id, origin_id, type, status, priority, payload, abandonments, created_at)
-VALUES (?1, ?2, ?3, ?4, ?5, 'PENDING', ?6, ?7, ?8, now_ms());
+INSERT INTO tasks
+    (job_id, datasource_id, session_id, origin_id, type, status, priority, payload, abandonments, failures, not_before,
+     last_error, created_at)
+VALUES (?1, ?2, ?3, ?4, ?5, 'PENDING', ?6, ?7, ?8, ?9, CASE ?10 WHEN 0 THEN 0 ELSE now_ms() + ?10 END, ?11, now_ms());
 
 -- The job with the fewest running tasks comes first: round-robin across claims, without a counter. Only jobs
 -- whose fingerprint key the worker has.
@@ -45,7 +47,8 @@ RETURNING id, claim_id, job_id, session_id, type, payload, failures, datasource_
 
 -- The job's own copy says how to read the source: a later job may have changed the source's row.
 -- name: packet_context
-SELECT d.name, j.configuration, b.id, b.job_id, b.started_at
+SELECT d.name, j.configuration, b.id, b.job_id, b.started_at,
+       (SELECT t.origin_id IS NOT NULL FROM tasks t WHERE t.id = ?4)
 FROM datasources d, jobs j
 LEFT JOIN enumeration_sessions s ON s.id = ?3
 LEFT JOIN enumeration_sessions b ON b.id = s.base_session_id
@@ -53,6 +56,14 @@ WHERE d.id = ?1 AND j.id = ?2;
 
 -- name: packet_records
 SELECT u.key, r.name, r.size, r.mtime_ns, r.ctime_ns, r.inode, r.tag, r.kind, r.metadata
+FROM task_units u
+JOIN task_output_records r ON r.unit_id = u.id
+WHERE u.id = ?1 AND u.status = 'COMMITTED' AND r.sequence >= ?2 AND r.sequence < ?3 AND r.kind IN (?4, ?5, ?6, ?7)
+ORDER BY r.sequence;
+
+-- The same with their places.
+-- name: packet_sequences
+SELECT u.key, r.name, u.id, r.sequence
 FROM task_units u
 JOIN task_output_records r ON r.unit_id = u.id
 WHERE u.id = ?1 AND u.status = 'COMMITTED' AND r.sequence >= ?2 AND r.sequence < ?3 AND r.kind IN (?4, ?5, ?6, ?7)

@@ -6,7 +6,7 @@
 
 use std::sync::Mutex;
 
-use domesday_model::{JobStatus, ObjectStatus, Reason};
+use domesday_model::{JobStatus, ObjectStatus, Reason, Retries};
 
 use super::super::book::{self, Access};
 use super::*;
@@ -67,7 +67,7 @@ async fn scenario(store: &SqliteStore) {
     };
     assert!(matches!(store.complete_classifications(vec![last]).await.unwrap()[..], [Ok(())]));
     store.acknowledge("relay", 2).await.unwrap();
-    assert_eq!(store.complete_job(&lease).await.unwrap(), Some(JobStatus::PartiallyCompleted));
+    assert_eq!(store.complete_job(&lease, Retries::NONE).await.unwrap(), Some(JobStatus::PartiallyCompleted));
 }
 
 /// Notes the state of the book after each COMMIT.

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use domesday_model::{
-    FindingDraft, JobStatus, ProcessId, Reason, RecordKind, Score, TaskType, UnitRecord, VersionMarks,
+    FindingDraft, JobStatus, ProcessId, Reason, RecordKind, Retries, Score, TaskType, UnitRecord,
+    VersionMarks,
 };
 
 use super::*;
@@ -30,7 +31,7 @@ async fn survey(store: &SqliteStore, number: u8, score: u8) {
         ..completion(task)
     };
     assert!(matches!(store.complete_classifications(vec![done]).await.unwrap()[..], [Ok(())]));
-    assert_eq!(store.complete_job(&lease).await.unwrap(), Some(JobStatus::Completed));
+    assert_eq!(store.complete_job(&lease, Retries::NONE).await.unwrap(), Some(JobStatus::Completed));
 }
 
 #[tokio::test]

@@ -45,7 +45,7 @@ fn a_connection_that_breaks_in_a_table_is_told_and_the_next_table_gets_another()
             Err(error) => break error,
         }
     };
-    assert_eq!(error.reason, Reason::ReadError, "{}", error.detail);
+    assert_eq!(error.reason, Reason::Unavailable, "{}", error.detail);
     drop(open);
     let mut open = packet.open(1).and_then(Opened::into_rows).unwrap();
     let mut batch = RowBatch::new(1);
@@ -61,8 +61,8 @@ fn a_server_that_is_killed_and_comes_back_is_read_again() {
     let record = listed(connector.as_ref(), "d", "t");
     server.kill();
     let error = list(connector.as_ref(), &["d"]).unwrap_err();
-    assert!(error.is_retryable() && error.reason() == Reason::ReadError, "{error}");
-    assert_eq!(read(connector.as_ref(), &["d"], &record).unwrap_err().reason, Reason::ReadError);
+    assert!(error.is_retryable() && error.reason() == Reason::Unavailable, "{error}");
+    assert_eq!(read(connector.as_ref(), &["d"], &record).unwrap_err().reason, Reason::Unavailable);
     server.start_again();
     assert_eq!(read(connector.as_ref(), &["d"], &record).unwrap(), [row(&["7"])]);
 }

@@ -231,7 +231,7 @@ async fn a_connection_that_breaks_is_a_named_reason_and_the_next_table_has_a_new
         next.rows.fill(&mut batch).unwrap();
         (broken.reason, batch.rows())
     });
-    assert_eq!(outcome.await.unwrap(), (Reason::ReadError, 1));
+    assert_eq!(outcome.await.unwrap(), (Reason::Unavailable, 1));
 }
 
 #[tokio::test]

@@ -78,7 +78,7 @@ async fn what_passes_is_tried_again_before_the_first_row_is_seen() {
 async fn a_connection_that_breaks_again_and_again_fails_the_table_alone() {
     let (site, outcome) = read_after(Fault::Cut(1), usize::MAX, json!({})).await;
     let told = outcome.unwrap_err();
-    assert_eq!(told.reason, Reason::ReadError, "{told}");
+    assert_eq!(told.reason, Reason::Unavailable, "{told}");
     assert!(told.detail.contains("connection was lost"), "{told}");
     let connector = site.connector(json!({}));
     assert!(connector.test().await.is_ok());
