@@ -19,7 +19,7 @@ use domesday_connector::{
 };
 use domesday_content::ObjectError;
 use domesday_model::{ListedObject, ObjectKey, Origin, ResumePolicy};
-use domesday_scheduler::{Opened, PathKind};
+use domesday_scheduler::{Moved, Opened, PathKind};
 use domesday_store::sqlite::{Fault, Stage, WriteHook};
 use rustix::process::{Signal, getpid, kill_process};
 use serde_json::Value;
@@ -159,8 +159,12 @@ impl Connector for AbortingConnector {
         self.connector.traces_origins()
     }
 
-    async fn origins(&self, objects: &[ObjectKey]) -> Result<Vec<(ObjectKey, Origin)>, ConnectorError> {
-        self.connector.origins(objects).await
+    async fn origins(
+        &self,
+        objects: &[ObjectKey],
+        moved: &Moved,
+    ) -> Result<Vec<(ObjectKey, Origin)>, ConnectorError> {
+        self.connector.origins(objects, moved).await
     }
 
     async fn test(&self) -> Result<usize, ConnectorError> {

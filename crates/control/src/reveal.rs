@@ -7,7 +7,7 @@ use std::sync::Arc;
 use domesday_connector::Connector;
 use domesday_engine::Scanner;
 use domesday_model::{FindingDraft, Fingerprint, ListedObject, Location, ObjectReport, ScanOptions, Span};
-use domesday_scheduler::{Packet, PacketTotals, RawValue, ResultSink, ScanCore};
+use domesday_scheduler::{Moved, Packet, PacketTotals, RawValue, ResultSink, ScanCore};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
@@ -42,6 +42,7 @@ pub async fn reveal(
         sink: Arc::new(sink),
         scanner,
         options,
+        moved: Moved::default(),
     });
     // A core that went away reveals nothing; the report then says that the value is not to be had.
     let _ = ended.await;

@@ -13,6 +13,7 @@ use std::{thread, vec};
 use async_trait::async_trait;
 use domesday_connector::{ConnectorError, Listing};
 use domesday_model::{Reason, RecordKind, UnitRecord, VersionMarks};
+use domesday_scheduler::Moved;
 
 use super::Source;
 use super::config::GitConfig;
@@ -44,6 +45,8 @@ struct State {
     kinds: BlobKinds,
     missing: Vec<ObjectId>,
     stage: Stage,
+    /// Counts what was looked at, listed or not.
+    moved: Moved,
 }
 
 enum Stage {
@@ -101,6 +104,12 @@ impl Listing for RepositoryListing {
         self.state = Some(state);
         Ok(batch)
     }
+
+    fn watch(&mut self, moved: &Moved) {
+        if let Some(state) = &mut self.state {
+            state.moved = moved.clone();
+        }
+    }
 }
 
 /// Said of a listing of which a batch was lost: an empty one would say that it has ended.
@@ -141,12 +150,13 @@ impl State {
         })?;
         let uncommitted = config.uncommitted && repository.root.is_some();
         let (max_file_size, missing) = (config.max_file_size, Vec::new());
-        Ok(State { repository, max_file_size, uncommitted, selected, kinds, missing, stage })
+        Ok(State { repository, max_file_size, uncommitted, selected, kinds, missing, stage, moved: Moved::default() })
     }
 
     fn next_batch(&mut self, max: usize) -> Result<Vec<UnitRecord>, GitError> {
         let mut records = Vec::with_capacity(max);
         while records.len() < max {
+            self.moved.add(1);
             match self.next()? {
                 Some(Found::Object(id, kind, size)) => records.extend(self.record(&id, kind, size)),
                 Some(Found::Absent(id)) => {

@@ -23,9 +23,11 @@ use domesday_content::{
 use domesday_engine::{LOOKAHEAD, LOOKBEHIND};
 use domesday_model::Location;
 
+use crate::checkpoint::Recorder;
 use crate::executor::WorkerCtx;
 use crate::object::ObjectRef;
 use crate::opened::{DeltaReuse, OpenBytes, Opened};
+use crate::packet::Moved;
 use crate::pieces::Pieces;
 use crate::position::{Place, Units};
 use crate::reader::{End, Filled, SizedReader, Utf16Reader};
@@ -78,6 +80,8 @@ pub struct ChunkStream {
     sampler: Option<Box<Sampler>>,
     /// The format of a stream that is not read, which may say further on that it is encrypted.
     not_read: Option<UnsupportedFormat>,
+    /// For a very large object: says how far it was scanned.
+    recorder: Option<Box<Recorder>>,
 }
 
 impl ChunkStream {
@@ -93,19 +97,60 @@ impl ChunkStream {
             random: None,
             sampler: None,
             not_read: None,
+            recorder: None,
         }
     }
 
-    /// Plain text that goes on at `place`, which the context `before` comes before.
-    pub(crate) fn resumed(reader: SizedReader, place: Place, before: Vec<u8>) -> Self {
+    /// Text that goes on at `place`, which the context `before` comes before.
+    fn resumed(reader: SizedReader, units: Units, place: Place, before: Vec<u8>) -> Self {
         let prefix_len = before.len();
-        ChunkStream { place, carry: before, prefix_len, ..ChunkStream::new(reader, Units::Bytes, 0) }
+        ChunkStream { place, carry: before, prefix_len, ..ChunkStream::new(reader, units, 0) }
+    }
+
+    /// What an object of plain text has from a place on that is not near its beginning.
+    pub(crate) fn from_place(
+        bytes: &Arc<dyn ReadAt>,
+        size: u64,
+        place: Place,
+        moved: &Moved,
+    ) -> Result<Self, ObjectError> {
+        let from = place.offset - LOOKBEHIND as u64;
+        let mut reader = SizedReader::resumed(Arc::clone(bytes), size, from).counted_by(moved);
+        let mut before = vec![0; LOOKBEHIND];
+        match reader.fill(&mut before).end {
+            End::Flawed(error) => Err(error),
+            End::NotYet | End::Reached => Ok(ChunkStream::resumed(reader, Units::Bytes, place, before)),
+        }
+    }
+
+    /// The same of UTF-16. The place is at the beginning of a character, so that a new decoder goes on from there.
+    fn from_place_in_utf16(
+        bytes: &Arc<dyn ReadAt>,
+        size: u64,
+        place: Place,
+        moved: &Moved,
+        encoding: Encoding,
+    ) -> Result<Self, ObjectError> {
+        let decoder = || Utf16Decoder::new(encoding).expect("the encoding is UTF-16");
+        // Each unit is a byte of text at least; a pair that is cut in two at the beginning is cut off below.
+        let from = place.offset - 2 * (LOOKBEHIND as u64 + 1);
+        let mut reader = SizedReader::resumed(Arc::clone(bytes), size, from).counted_by(moved);
+        let mut raw = vec![0; 2 * (LOOKBEHIND + 1)];
+        if let End::Flawed(error) = reader.fill(&mut raw).end {
+            return Err(error);
+        }
+        let mut before = Vec::new();
+        decoder().decode(&raw, true, &mut before);
+        before.drain(..before.len() - LOOKBEHIND);
+        let reader = SizedReader::unbounded(Utf16Reader::new(reader, decoder()));
+        Ok(ChunkStream::resumed(reader, Units::Utf16, place, before))
     }
 
     /// The pieces that the rest of the object can be read in, if it is large.
     fn pieces(&mut self, buffer_len: usize, threads: usize) -> Option<Pieces> {
         let random = self.random.take().filter(|_| self.sampler.is_none())?;
-        Pieces::new(random, self.reader.size()?, self.place, buffer_len, threads)
+        let pieces = Pieces::new(random, self.reader.size()?, self.place, buffer_len, threads)?;
+        Some(pieces.recorded_by(self.recorder.take()))
     }
 
     fn fill(&mut self, buffer: &mut [u8]) -> Filled {
@@ -169,6 +214,7 @@ impl WorkerCtx {
     /// Opens an object of the source, and reads its beginning.
     fn open(&mut self, obj: &ObjectRef) {
         let descriptor = obj.descriptor().expect("only objects of the source are opened by it");
+        obj.packet().moved.add(1);
         match self.timed(|| obj.packet().source.open(descriptor)) {
             Ok(Opened::Bytes(opened)) => self.fetch_object(obj, opened, Pace::Spawn),
             Ok(Opened::Rows { table, rows }) => {
@@ -194,7 +240,7 @@ impl WorkerCtx {
         {
             return;
         }
-        let mut reader = SizedReader::new(reader, size).proven_by(random.clone());
+        let mut reader = SizedReader::new(reader, size).proven_by(random.clone()).counted_by(&obj.packet().moved);
         let mut buffer = self.take_buffer();
         let filled = self.timed(|| reader.fill(&mut buffer));
         let size = reader.size();
@@ -237,7 +283,7 @@ impl WorkerCtx {
         chain: Vec<&'static str>,
         pace: Pace,
     ) {
-        let mut reader = SizedReader::new(reader, size);
+        let mut reader = SizedReader::new(reader, size).counted_by(&obj.packet().moved);
         let mut buffer = self.take_buffer();
         let filled = self.timed(|| reader.fill(&mut buffer));
         self.fetch_text(obj, (reader, None), buffer, filled, chain, pace);
@@ -262,23 +308,37 @@ impl WorkerCtx {
             obj.not_read(format);
         }
         let (encoding, bom_len) = Encoding::detect(&bytes[..filled.len.min(HEAD_LEN)]);
-        if let Some(decoder) = Utf16Decoder::new(encoding) {
-            chain.extend(encoding.name());
-            obj.set_decoding(chain);
-            let raw = Cursor::new(buffer[bom_len..filled.len].to_vec()).chain(rest(reader, filled.end));
-            self.give_buffer(buffer);
-            let reader = SizedReader::unbounded(Utf16Reader::new(raw, decoder));
-            return self.fetch_chunks(obj, ChunkStream::new(reader, Units::Utf16, bom_len), pace);
+        let is_plain = chain.is_empty() && pace == Pace::Spawn && matches!(filled.end, End::NotYet);
+        if let Some(name) = encoding.name() {
+            chain.push(name);
         }
         if !chain.is_empty() {
             obj.set_decoding(chain);
+        }
+        let mut recorder = None;
+        if let (true, Some(random), Some(size)) = (is_plain, &random, reader.size())
+            && let Some((begun, place)) = Recorder::begin(obj, random, size, self.shared().checkpoint_distance)
+        {
+            recorder = Some(Box::new(begun));
+            if let Some(place) = place {
+                self.give_buffer(buffer);
+                return self.fetch_from(obj, (random, size), encoding, place, recorder);
+            }
+        }
+        if let Some(decoder) = Utf16Decoder::new(encoding) {
+            let raw = Cursor::new(buffer[bom_len..filled.len].to_vec()).chain(rest(reader, filled.end));
+            self.give_buffer(buffer);
+            let reader = SizedReader::unbounded(Utf16Reader::new(raw, decoder));
+            let stream = ChunkStream { recorder, ..ChunkStream::new(reader, Units::Utf16, bom_len) };
+            return self.fetch_chunks(obj, stream, pace);
         }
         if bom_len > 0 {
             buffer.copy_within(bom_len..filled.len, 0);
             filled.len -= bom_len;
         }
         let not_read = not_read.filter(|_| random.is_none());
-        let stream = ChunkStream { random, not_read, ..ChunkStream::new(reader, Units::Bytes, bom_len) };
+        let stream =
+            ChunkStream { random, not_read, recorder, ..ChunkStream::new(reader, Units::Bytes, bom_len) };
         if let Some(stream) = self.send_chunk(obj, stream, buffer, filled, pace) {
             self.fetch_chunks(obj, stream, pace);
         }
@@ -317,18 +377,23 @@ impl WorkerCtx {
         self.count_fetched(filled.len);
         stream.look_for_encryption(obj, &buffer[..filled.len]);
         let chunk = stream.cut(obj.name(), &buffer[..filled.len], false);
+        if stream.sampler.is_some() {
+            stream.recorder = None;
+        }
+        if let Some(recorder) = &mut stream.recorder {
+            // Before anything behind it is read: a checkpoint has all that comes before its place.
+            let (len, found) = self.search_chunk(obj, &buffer, chunk, None);
+            recorder.add(obj, stream.place, len, &found);
+            obj.add_part(len, found);
+            self.give_buffer(buffer);
+            self.fetch_on(obj, stream);
+            return None;
+        }
         let rest = match pace {
             Pace::Inline => Some(stream),
             // Before the scan, which this thread does next: others can read on meanwhile.
             Pace::Spawn => {
-                let shared = self.shared();
-                match stream.pieces(shared.buffer_len, shared.stealers.len()) {
-                    Some(pieces) => self.begin_pieces(obj, pieces),
-                    None => {
-                        let fetch = Fetch::Continue(Box::new(stream));
-                        self.spawn(Task::FetchSync { obj: Arc::clone(obj), fetch });
-                    }
-                }
+                self.fetch_on(obj, stream);
                 None
             }
         };
@@ -342,6 +407,41 @@ impl WorkerCtx {
         }
         self.give_buffer(buffer);
         rest
+    }
+
+    /// Leaves what follows to others: in pieces, or to whoever takes the next task.
+    fn fetch_on(&mut self, obj: &ObjectRef, mut stream: ChunkStream) {
+        let shared = self.shared();
+        match stream.pieces(shared.buffer_len, shared.stealers.len()) {
+            Some(pieces) => self.begin_pieces(obj, pieces),
+            None => {
+                let fetch = Fetch::Continue(Box::new(stream));
+                self.spawn(Task::FetchSync { obj: Arc::clone(obj), fetch });
+            }
+        }
+    }
+
+    /// Goes on with an object where its last scan was.
+    fn fetch_from(
+        &mut self,
+        obj: &ObjectRef,
+        (random, size): (&Arc<dyn ReadAt>, u64),
+        encoding: Encoding,
+        place: Place,
+        recorder: Option<Box<Recorder>>,
+    ) {
+        let moved = &obj.packet().moved;
+        let stream = self.timed(|| match encoding {
+            Encoding::Bytes => ChunkStream::from_place(random, size, place, moved).map(|stream| {
+                // In pieces again, if what is left is worth it.
+                ChunkStream { random: Some(Arc::clone(random)), ..stream }
+            }),
+            encoding => ChunkStream::from_place_in_utf16(random, size, place, moved, encoding),
+        });
+        match stream {
+            Ok(stream) => self.fetch_on(obj, ChunkStream { recorder, ..stream }),
+            Err(error) => obj.flaw(place.offset, error),
+        }
     }
 
     /// Scans the last chunk of an object.

@@ -19,6 +19,7 @@
 
 mod buffer;
 mod cells;
+mod checkpoint;
 mod container;
 mod core;
 mod executor;
@@ -51,11 +52,12 @@ mod task;
 mod tests;
 
 pub use buffer::{BUFFER_LEN_MAX, BufferPool, TsBufferHandle};
+pub use checkpoint::CHECKPOINT_DISTANCE;
 pub use core::{CHUNK_SIZE, CHUNK_SIZE_MAX, CHUNK_SIZE_MIN, CoreConfig, ScanCore};
 pub use domesday_engine::{CopiedRange, PathKind, ReusableHits};
 pub use frontier::{ObjectFrontier, Permit};
 pub use metrics::Metrics;
 pub use opened::{DeltaBase, DeltaReuse, HitsSlot, OpenBytes, Opened};
-pub use packet::{Packet, PacketHandle, PacketOptions, PacketTotals, RawValue, ResultSink};
+pub use packet::{Moved, Packet, PacketHandle, PacketOptions, PacketTotals, RawValue, ResultSink};
 pub use source::{CursorState, EnumCursor, ObjectDescriptor, ObjectSource};
 pub use task::{ENUM_BATCH_SIZE, MAX_FETCH_SPAWNS_PER_ENUM};

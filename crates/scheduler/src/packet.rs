@@ -10,7 +10,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use domesday_content::{Limits, ObjectError};
 use domesday_engine::Scanner;
-use domesday_model::{FindingDraft, FingerprintKey, ObjectReport, Reason, Score, TableObservation};
+use domesday_model::{
+    FindingDraft, FingerprintKey, ObjectCheckpoint, ObjectKey, ObjectReport, Reason, Score, TableObservation,
+};
 use parking_lot::{Condvar, Mutex};
 
 use crate::source::ObjectSource;
@@ -28,6 +30,10 @@ pub trait ResultSink: Send + Sync {
     /// What was observed of a table, once all its rows were read. Comes after the object's findings.
     fn table(&self, _observation: TableObservation) {}
 
+    /// How far an object was scanned whose findings are not there yet: with this and those before it, a later packet
+    /// goes on from there ([`ObjectSource::checkpoints`]). In the order of their numbers.
+    fn checkpoint(&self, _object: &ObjectKey, _checkpoint: ObjectCheckpoint) {}
+
     /// The packet's end: called exactly once, after all its objects.
     fn packet_done(&self, totals: PacketTotals);
 
@@ -43,12 +49,29 @@ pub struct RawValue {
     pub row: Option<Box<str>>,
 }
 
+/// How far work has come, counted in what it moved: objects opened, bytes read, rows, entries listed. Whoever watches the
+/// work sees the count grow while it is under way; what it counts does not matter. 0 is work that has not begun.
+#[derive(Clone, Debug, Default)]
+pub struct Moved(Arc<AtomicU64>);
+
+impl Moved {
+    pub fn add(&self, count: u64) {
+        self.0.fetch_add(count, Ordering::Relaxed);
+    }
+
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 /// Objects to scan, and how.
 pub struct Packet {
     pub source: Arc<dyn ObjectSource>,
     pub sink: Arc<dyn ResultSink>,
     pub scanner: Arc<Scanner>,
     pub options: PacketOptions,
+    /// Grows as objects are opened and their bytes and rows come, however slowly.
+    pub moved: Moved,
 }
 
 #[derive(Clone, Debug)]
@@ -127,6 +150,7 @@ pub struct PacketCtx {
     pub(crate) sink: Arc<dyn ResultSink>,
     pub(crate) scanner: Arc<Scanner>,
     pub(crate) options: PacketOptions,
+    pub(crate) moved: Moved,
     pub(crate) key: FingerprintKey,
     pub(crate) totals: Totals,
     failure: Mutex<Option<ObjectError>>,
@@ -154,7 +178,7 @@ impl PacketCtx {
     ) -> (Arc<Self>, PacketHandle) {
         let cancelled = Arc::new(AtomicBool::new(false));
         *live.count.lock() += 1;
-        let Packet { source, sink, scanner, mut options } = packet;
+        let Packet { source, sink, scanner, mut options, moved } = packet;
         options.occurrence_cap = options.occurrence_cap.max(1);
         let handle = PacketHandle { cancelled: Arc::clone(&cancelled) };
         let ctx = PacketCtx {
@@ -162,6 +186,7 @@ impl PacketCtx {
             sink,
             scanner,
             options,
+            moved,
             key,
             totals: Totals::default(),
             failure: Mutex::default(),

@@ -42,6 +42,7 @@ impl TaskHandler for Trace {
     async fn run(&self, session: &Arc<Session>, packet: &WorkPacket, halt: Stop) -> Result<(), PacketError> {
         let (store, claim) = (session.store(), &packet.claim);
         let connector = session.worker.connector(packet)?;
+        let moved = session.held.moved(claim);
         loop {
             if halt.is_asked() {
                 return Err(PacketError::Stopped);
@@ -51,7 +52,7 @@ impl TaskHandler for Trace {
                 break;
             }
             let mut known: HashMap<ObjectKey, Origin> =
-                connector.origins(&objects).await?.into_iter().collect();
+                connector.origins(&objects, &moved).await?.into_iter().collect();
             for part in objects.chunks(SAVED_AT_ONCE) {
                 let origins: Vec<(ObjectKey, Option<Origin>)> =
                     part.iter().map(|key| (key.clone(), known.remove(key))).collect();

@@ -1,9 +1,9 @@
 //! A connector over a tree in memory whose listings can be made to stop, wait, fail or panic at a chosen place.
 
 use std::collections::BTreeMap;
-use std::io::Cursor;
+use std::io::{Cursor, Read};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -13,7 +13,7 @@ use domesday_model::{
     ColumnShape, ListedObject, ObjectKey, Origin, Reason, RecordKind, ResumePolicy, RowBatch, TableShape,
     UnitRecord, VersionMarks,
 };
-use domesday_scheduler::{OpenBytes, Opened};
+use domesday_scheduler::{Moved, OpenBytes, Opened};
 
 use super::{KEY, KIND};
 use crate::{Metrics, Stop, StopSignal};
@@ -52,6 +52,8 @@ pub struct Fake {
     pub is_database: AtomicBool,
     /// Whether the objects of a packet are asked for together.
     pub reads_ahead: AtomicBool,
+    /// For the next object that is opened: each of its bytes waits for a word, until there will be no more words.
+    pub slow: Mutex<Option<mpsc::Receiver<()>>>,
 }
 
 impl Fake {
@@ -67,6 +69,7 @@ impl Fake {
             traces: AtomicBool::new(false),
             is_database: AtomicBool::new(false),
             reads_ahead: AtomicBool::new(false),
+            slow: Mutex::default(),
         })
     }
 
@@ -142,7 +145,11 @@ impl Connector for FakeConnector {
         self.0.traces.load(Ordering::SeqCst)
     }
 
-    async fn origins(&self, objects: &[ObjectKey]) -> Result<Vec<(ObjectKey, Origin)>, ConnectorError> {
+    async fn origins(
+        &self,
+        objects: &[ObjectKey],
+        _: &Moved,
+    ) -> Result<Vec<(ObjectKey, Origin)>, ConnectorError> {
         let origin = |key: &ObjectKey| Origin {
             path: Some(ObjectKey::new(*b"src/main.rs")),
             commit: format!("commit of {key}"),
@@ -163,8 +170,23 @@ impl Connector for FakeConnector {
             assert!(!self.0.reads_ahead.load(Ordering::SeqCst));
             return Ok(open_table(&self.0, object));
         }
+        let slow = self.0.slow.lock().unwrap().take();
         self.0.opened.fetch_add(1, Ordering::SeqCst);
-        Ok(Opened::Bytes(OpenBytes::stream(Box::new(Cursor::new(KEY)), Some(KEY.len() as u64))))
+        let reader: Box<dyn Read + Send> = match slow {
+            Some(words) => Box::new(Slow(words, Cursor::new(KEY))),
+            None => Box::new(Cursor::new(KEY)),
+        };
+        Ok(Opened::Bytes(OpenBytes::stream(reader, Some(KEY.len() as u64))))
+    }
+}
+
+/// A byte for each word.
+struct Slow(mpsc::Receiver<()>, Cursor<&'static str>);
+
+impl Read for Slow {
+    fn read(&mut self, buf: &mut [u8]) -> std::io::Result<usize> {
+        let len = if self.0.recv().is_ok() { buf.len().min(1) } else { buf.len() };
+        self.1.read(&mut buf[..len])
     }
 }
 

@@ -200,6 +200,7 @@ fn a_cancelled_packet_ends_and_the_others_go_on() {
         sink: Arc::new(Herald(sender)),
         scanner: scanner(),
         options: options(),
+        moved: Moved::default(),
     };
     let handle = core.submit(endless);
     assert_eq!(receiver.recv().unwrap(), None, "it has begun");
@@ -224,6 +225,7 @@ fn dropping_the_core_cancels_what_is_under_way() {
         sink: Arc::new(Herald(sender)),
         scanner: scanner(),
         options: options(),
+        moved: Moved::default(),
     });
     assert_eq!(receiver.recv().unwrap(), None);
     drop(core);
@@ -280,6 +282,7 @@ fn a_sink_that_panics_does_not_pass_for_success() {
         sink: Arc::new(Fragile(sender)),
         scanner: scanner(),
         options: options(),
+        moved: Moved::default(),
     });
     core.shutdown();
     let totals = receiver.recv().unwrap();

@@ -325,7 +325,7 @@ pub(super) fn core(config: CoreConfig) -> ScanCore {
 }
 
 pub(super) fn packet(source: Arc<dyn ObjectSource>, sink: &Arc<Collector>, options: PacketOptions) -> Packet {
-    Packet { source, sink: Arc::clone(sink) as Arc<dyn ResultSink>, scanner: scanner(), options }
+    Packet { source, sink: Arc::clone(sink) as Arc<dyn ResultSink>, scanner: scanner(), options, moved: Moved::default() }
 }
 
 pub(super) fn outcome(sink: &Collector) -> Outcome {

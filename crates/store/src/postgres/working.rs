@@ -139,6 +139,10 @@ impl WorkerStore for PostgresStore {
         transact!(self.write("give_back"), |tx| tasks::give_back(&mut tx, claim, &how))
     }
 
+    async fn renew_progress(&self, claims: &[Claim]) -> Result<()> {
+        transact!(self.write("renew_progress"), |tx| tasks::renew_progress(&mut tx, claims))
+    }
+
     async fn stopping_jobs(&self, of: Vec<JobId>) -> Result<Vec<JobId>> {
         const STOPPING: &str = statement(queries::JOBS, "stopping_jobs");
         let of: Vec<i64> = of.into_iter().map(|job| job.0).collect();

@@ -86,6 +86,10 @@ pub trait WorkerStore: LeaseStore + SharedStore {
     /// containers, becomes failures by name; pages that were listed stay. A task that waits has not failed, and
     /// its session is not stalled until the wait is over.
     async fn give_back(&self, claim: &Claim, how: GiveBack) -> Result<()>;
+    /// Notes that the tasks of these claims move, although nothing of them was written: the deadline for progress begins
+    /// anew. A claim that was lost is passed over. Nothing durable came of it, so a worker that ends again and again is
+    /// still given up.
+    async fn renew_progress(&self, claims: &[Claim]) -> Result<()>;
     /// Which of these jobs run no more, or are about to stop: their tasks are to be given back.
     async fn stopping_jobs(&self, jobs: Vec<JobId>) -> Result<Vec<JobId>>;
     /// After [`crate::StoreError::CommitUnknown`]: which of the tasks are done under these very claims.

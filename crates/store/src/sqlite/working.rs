@@ -163,6 +163,15 @@ impl WorkerStore for SqliteStore {
         .await
     }
 
+    async fn renew_progress(&self, claims: &[Claim]) -> Result<()> {
+        const RENEW: &str = statement(queries::TASKS, "renew_progress");
+        let claims = claims.to_vec();
+        self.write("renew_progress", move |c| {
+            claims.iter().try_for_each(|claim| c.change(RENEW, [claim.task.0, claim.claim.0]).map(drop))
+        })
+        .await
+    }
+
     async fn stopping_jobs(&self, of: Vec<JobId>) -> Result<Vec<JobId>> {
         const IS: &str = statement(queries::JOBS, "job_is_stopping");
         // A worker holds tasks of few jobs at once: each is looked up by its key.

@@ -72,6 +72,7 @@ pub(super) async fn classify(
         sink: Arc::new(sink),
         scanner,
         options,
+        moved: session.held.moved(&packet.claim),
     });
     let mut staging = Staging {
         session,

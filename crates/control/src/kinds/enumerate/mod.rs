@@ -231,8 +231,13 @@ impl<'a> Enumeration<'a> {
         resume_point: Option<&str>,
     ) -> Result<Box<dyn Listing>, ConnectorError> {
         let begun = Instant::now();
-        let listing = self.connector.list(container, resume_point).await;
+        let mut listing = self.connector.list(container, resume_point).await;
         self.count_time(begun);
+        let moved = self.session.held.moved(&self.packet.claim);
+        moved.add(1);
+        if let Ok(listing) = &mut listing {
+            listing.watch(&moved);
+        }
         listing
     }
 
@@ -240,6 +245,7 @@ impl<'a> Enumeration<'a> {
         let begun = Instant::now();
         let batch = listing.next_batch(BATCH_MAX).await;
         self.count_time(begun);
+        self.session.held.moved(&self.packet.claim).add(1);
         batch
     }
 

@@ -95,8 +95,9 @@ async fn plans_made_for_an_empty_book_are_right_for_a_full_one() {
 }
 
 /// What workers do all the time.
-const OF_WORKERS: [&str; 19] = [
+const OF_WORKERS: [&str; 20] = [
     "fence",
+    "renew_progress",
     "complete_classifications",
     "tasks_done_under_claims",
     "packet_records",
