@@ -144,7 +144,8 @@ impl ReadAt for File {
     fn marks(&self) -> io::Result<Option<VersionMarks>> {
         use std::os::unix::fs::MetadataExt;
         let now = self.metadata()?;
-        let nanoseconds = |seconds: i64, nanos: i64| seconds.saturating_mul(1_000_000_000).saturating_add(nanos);
+        let nanoseconds =
+            |seconds: i64, nanos: i64| seconds.saturating_mul(1_000_000_000).saturating_add(nanos);
         Ok(Some(VersionMarks {
             mtime_ns: nanoseconds(now.mtime(), now.mtime_nsec()),
             ctime_ns: nanoseconds(now.ctime(), now.ctime_nsec()),

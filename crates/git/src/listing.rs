@@ -150,7 +150,16 @@ impl State {
         })?;
         let uncommitted = config.uncommitted && repository.root.is_some();
         let (max_file_size, missing) = (config.max_file_size, Vec::new());
-        Ok(State { repository, max_file_size, uncommitted, selected, kinds, missing, stage, moved: Moved::default() })
+        Ok(State {
+            repository,
+            max_file_size,
+            uncommitted,
+            selected,
+            kinds,
+            missing,
+            stage,
+            moved: Moved::default(),
+        })
     }
 
     fn next_batch(&mut self, max: usize) -> Result<Vec<UnitRecord>, GitError> {

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use domesday_content::ReadAt;
-use domesday_engine::RuleSet;
+use domesday_engine::{LOOKBEHIND, RuleSet};
 use domesday_model::{
     FindingDraft, Fingerprint, FoundInPart, KeptOccurrence, ObjectCheckpoint, Position, ScannedVersion, Span,
     SuppressedBy, VersionMarks,
@@ -30,6 +30,8 @@ use crate::position::Place;
 pub const CHECKPOINT_DISTANCE: u64 = 256 << 20;
 /// The smallest object that has checkpoints, in distances between them.
 const DISTANCES_MIN: u64 = 2;
+/// Bytes before a checkpoint, at least: enough for the context before it in any encoding.
+const BEFORE_MIN: u64 = 4 * LOOKBEHIND as u64;
 /// Times of change that are younger than this when an object is opened are not trusted: a file system may give another
 /// change the same time.
 const MARKS_AGE_MIN: Duration = Duration::from_secs(2);
@@ -121,7 +123,7 @@ impl Recorder {
         }
         self.scanned += len;
         found.iter().for_each(|tally| self.note(obj, tally));
-        if end.offset - self.last >= self.distance {
+        if end.offset - self.last >= self.distance && end.offset >= BEFORE_MIN {
             self.tell(obj, end);
         }
     }
@@ -170,6 +172,7 @@ impl Recorder {
 }
 
 /// Whether a change from now on has other marks.
+#[expect(clippy::disallowed_methods, reason = "compared with a file's own times, and kept nowhere")]
 fn are_settled(marks: &VersionMarks) -> bool {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let newest = u128::try_from(marks.mtime_ns.max(marks.ctime_ns)).unwrap_or(0);

@@ -17,8 +17,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use domesday_content::{
-    Encoding, Format, HEAD_LEN, Input, ObjectError, ReadAt, UnsupportedFormat, Utf16Decoder, detect,
-    detect_seekable, recognise,
+    Encoding, Format, HEAD_LEN, Input, ObjectError, ReadAt, Utf16Decoder, detect, detect_seekable, recognise,
 };
 use domesday_engine::{LOOKAHEAD, LOOKBEHIND};
 use domesday_model::Location;
@@ -27,13 +26,11 @@ use crate::checkpoint::Recorder;
 use crate::executor::WorkerCtx;
 use crate::object::ObjectRef;
 use crate::opened::{DeltaReuse, OpenBytes, Opened};
-use crate::packet::Moved;
 use crate::pieces::Pieces;
 use crate::position::{Place, Units};
 use crate::reader::{End, Filled, SizedReader, Utf16Reader};
 use crate::rows::TableStream;
-use crate::scan::ChunkPlace;
-use crate::separated::Sampler;
+use crate::stream::ChunkStream;
 use crate::tables::TablesWalk;
 use crate::task::{BufferedChunk, Task};
 
@@ -63,137 +60,6 @@ pub(crate) enum Pace {
     Spawn,
     /// This one: the object's bytes are in the way of somebody else's.
     Inline,
-}
-
-/// An object that is being read: where the next chunk begins, and what it takes over from the last.
-pub struct ChunkStream {
-    reader: SizedReader,
-    units: Units,
-    place: Place,
-    /// Bytes already read that the next chunk begins with.
-    carry: Vec<u8>,
-    /// How many of them are context only.
-    prefix_len: usize,
-    /// The object at any place, until the first chunk was cut.
-    random: Option<Arc<dyn ReadAt>>,
-    /// For a file of separated values, once its first chunk has shown it to be one.
-    sampler: Option<Box<Sampler>>,
-    /// The format of a stream that is not read, which may say further on that it is encrypted.
-    not_read: Option<UnsupportedFormat>,
-    /// For a very large object: says how far it was scanned.
-    recorder: Option<Box<Recorder>>,
-}
-
-impl ChunkStream {
-    fn new(reader: SizedReader, units: Units, bom_len: usize) -> Self {
-        let place = Place::start(bom_len);
-        let carry = Vec::new();
-        ChunkStream {
-            reader,
-            units,
-            place,
-            carry,
-            prefix_len: 0,
-            random: None,
-            sampler: None,
-            not_read: None,
-            recorder: None,
-        }
-    }
-
-    /// Text that goes on at `place`, which the context `before` comes before.
-    fn resumed(reader: SizedReader, units: Units, place: Place, before: Vec<u8>) -> Self {
-        let prefix_len = before.len();
-        ChunkStream { place, carry: before, prefix_len, ..ChunkStream::new(reader, units, 0) }
-    }
-
-    /// What an object of plain text has from a place on that is not near its beginning.
-    pub(crate) fn from_place(
-        bytes: &Arc<dyn ReadAt>,
-        size: u64,
-        place: Place,
-        moved: &Moved,
-    ) -> Result<Self, ObjectError> {
-        let from = place.offset - LOOKBEHIND as u64;
-        let mut reader = SizedReader::resumed(Arc::clone(bytes), size, from).counted_by(moved);
-        let mut before = vec![0; LOOKBEHIND];
-        match reader.fill(&mut before).end {
-            End::Flawed(error) => Err(error),
-            End::NotYet | End::Reached => Ok(ChunkStream::resumed(reader, Units::Bytes, place, before)),
-        }
-    }
-
-    /// The same of UTF-16. The place is at the beginning of a character, so that a new decoder goes on from there.
-    fn from_place_in_utf16(
-        bytes: &Arc<dyn ReadAt>,
-        size: u64,
-        place: Place,
-        moved: &Moved,
-        encoding: Encoding,
-    ) -> Result<Self, ObjectError> {
-        let decoder = || Utf16Decoder::new(encoding).expect("the encoding is UTF-16");
-        // Each unit is a byte of text at least; a pair that is cut in two at the beginning is cut off below.
-        let from = place.offset - 2 * (LOOKBEHIND as u64 + 1);
-        let mut reader = SizedReader::resumed(Arc::clone(bytes), size, from).counted_by(moved);
-        let mut raw = vec![0; 2 * (LOOKBEHIND + 1)];
-        if let End::Flawed(error) = reader.fill(&mut raw).end {
-            return Err(error);
-        }
-        let mut before = Vec::new();
-        decoder().decode(&raw, true, &mut before);
-        before.drain(..before.len() - LOOKBEHIND);
-        let reader = SizedReader::unbounded(Utf16Reader::new(reader, decoder()));
-        Ok(ChunkStream::resumed(reader, Units::Utf16, place, before))
-    }
-
-    /// The pieces that the rest of the object can be read in, if it is large.
-    fn pieces(&mut self, buffer_len: usize, threads: usize) -> Option<Pieces> {
-        let random = self.random.take().filter(|_| self.sampler.is_none())?;
-        let pieces = Pieces::new(random, self.reader.size()?, self.place, buffer_len, threads)?;
-        Some(pieces.recorded_by(self.recorder.take()))
-    }
-
-    fn fill(&mut self, buffer: &mut [u8]) -> Filled {
-        let (head, room) = buffer.split_at_mut(self.carry.len());
-        head.copy_from_slice(&self.carry);
-        let filled = self.reader.fill(room);
-        Filled { len: head.len() + filled.len, ..filled }
-    }
-
-    /// Chunks overlap, so that what is said in few bytes is whole in one of them.
-    fn look_for_encryption(&self, obj: &ObjectRef, bytes: &[u8]) {
-        if let Some(format) = self.not_read.map(|format| format.seen_with(bytes))
-            && format.is_encrypted()
-        {
-            obj.not_read(format);
-        }
-    }
-
-    /// Cuts the chunk that `bytes` are, and moves on to the next one unless this is the last. `name` is the
-    /// object's.
-    fn cut(&mut self, name: &[u8], bytes: &[u8], last: bool) -> ChunkPlace {
-        let accept_end = if last { bytes.len() } else { bytes.len() - LOOKAHEAD };
-        if self.carry.is_empty() {
-            self.sampler = Sampler::new(name, bytes, last);
-        }
-        if let Some(sampler) = &mut self.sampler {
-            sampler.feed(&bytes[self.prefix_len..accept_end]);
-        }
-        let chunk = ChunkPlace {
-            place: self.place,
-            len: bytes.len() as u32,
-            prefix_len: self.prefix_len as u32,
-            accept_end: accept_end as u32,
-            units: self.units,
-        };
-        if !last {
-            self.place = self.place.advance(&bytes[self.prefix_len..accept_end], self.units);
-            self.prefix_len = LOOKBEHIND.min(accept_end);
-            self.carry.clear();
-            self.carry.extend_from_slice(&bytes[accept_end - self.prefix_len..]);
-        }
-        chunk
-    }
 }
 
 impl WorkerCtx {
@@ -240,7 +106,8 @@ impl WorkerCtx {
         {
             return;
         }
-        let mut reader = SizedReader::new(reader, size).proven_by(random.clone()).counted_by(&obj.packet().moved);
+        let mut reader =
+            SizedReader::new(reader, size).proven_by(random.clone()).counted_by(&obj.packet().moved);
         let mut buffer = self.take_buffer();
         let filled = self.timed(|| reader.fill(&mut buffer));
         let size = reader.size();
@@ -317,7 +184,8 @@ impl WorkerCtx {
         }
         let mut recorder = None;
         if let (true, Some(random), Some(size)) = (is_plain, &random, reader.size())
-            && let Some((begun, place)) = Recorder::begin(obj, random, size, self.shared().checkpoint_distance)
+            && let Some((begun, place)) =
+                Recorder::begin(obj, random, size, self.shared().checkpoint_distance)
         {
             recorder = Some(Box::new(begun));
             if let Some(place) = place {
@@ -329,16 +197,17 @@ impl WorkerCtx {
             let raw = Cursor::new(buffer[bom_len..filled.len].to_vec()).chain(rest(reader, filled.end));
             self.give_buffer(buffer);
             let reader = SizedReader::unbounded(Utf16Reader::new(raw, decoder));
-            let stream = ChunkStream { recorder, ..ChunkStream::new(reader, Units::Utf16, bom_len) };
+            let mut stream = ChunkStream::new(reader, Units::Utf16, bom_len);
+            stream.recorder = recorder;
             return self.fetch_chunks(obj, stream, pace);
         }
         if bom_len > 0 {
             buffer.copy_within(bom_len..filled.len, 0);
             filled.len -= bom_len;
         }
-        let not_read = not_read.filter(|_| random.is_none());
-        let stream =
-            ChunkStream { random, not_read, recorder, ..ChunkStream::new(reader, Units::Bytes, bom_len) };
+        let mut stream = ChunkStream::new(reader, Units::Bytes, bom_len);
+        stream.not_read = not_read.filter(|_| random.is_none());
+        (stream.random, stream.recorder) = (random, recorder);
         if let Some(stream) = self.send_chunk(obj, stream, buffer, filled, pace) {
             self.fetch_chunks(obj, stream, pace);
         }
@@ -432,14 +301,16 @@ impl WorkerCtx {
     ) {
         let moved = &obj.packet().moved;
         let stream = self.timed(|| match encoding {
-            Encoding::Bytes => ChunkStream::from_place(random, size, place, moved).map(|stream| {
-                // In pieces again, if what is left is worth it.
-                ChunkStream { random: Some(Arc::clone(random)), ..stream }
-            }),
+            Encoding::Bytes => ChunkStream::from_place(random, size, place, moved),
             encoding => ChunkStream::from_place_in_utf16(random, size, place, moved, encoding),
         });
         match stream {
-            Ok(stream) => self.fetch_on(obj, ChunkStream { recorder, ..stream }),
+            Ok(mut stream) => {
+                // In pieces again, if it can be and what is left is worth it.
+                stream.random = (encoding == Encoding::Bytes).then(|| Arc::clone(random));
+                stream.recorder = recorder;
+                self.fetch_on(obj, stream);
+            }
             Err(error) => obj.flaw(place.offset, error),
         }
     }

@@ -44,6 +44,7 @@ mod rows;
 mod scan;
 mod separated;
 mod source;
+mod stream;
 mod sync;
 mod tables;
 mod task;

@@ -22,13 +22,14 @@ use parking_lot::Mutex;
 
 use crate::checkpoint::Recorder;
 use crate::executor::WorkerCtx;
-use crate::fetch::{ChunkStream, Fetch};
+use crate::fetch::Fetch;
 use crate::object::ObjectRef;
 use crate::occurrences::Tally;
 use crate::packet::Moved;
 use crate::position::{Place, Units};
 use crate::reader::{End, Filled, SizedReader};
 use crate::scan::ChunkPlace;
+use crate::stream::ChunkStream;
 use crate::task::Task;
 
 /// Pieces of the smallest object that is read so: for fewer it is not worth the while.
@@ -263,7 +264,8 @@ mod tests {
     fn end(pieces: &Pieces, piece: u64, is_whole: bool) -> (u64, Option<Range<u64>>) {
         let end = is_whole.then(|| Place { offset: pieces.start_of(piece + 1), line: 2, column: 1 });
         let mut added = 0;
-        match pieces.end(piece, Scanned { len: LEN as u64, found: Vec::new(), end }, |len, _, _| added += len) {
+        match pieces.end(piece, Scanned { len: LEN as u64, found: Vec::new(), end }, |len, _, _| added += len)
+        {
             Next::Begin(which) => (added, Some(which)),
             Next::Rest(place) => {
                 assert_eq!((place.line, place.offset), (pieces.count + 1, pieces.start_of(pieces.count)));

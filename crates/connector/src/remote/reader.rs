@@ -81,7 +81,14 @@ impl Read for ObjectReader {
 impl ObjectReader {
     /// Of an object whose size is known, from an offset on.
     pub fn resumed(object: Arc<Object>, whole: Whole, offset: u64) -> ObjectReader {
-        ObjectReader { object, whole, read: offset, asked: offset, current: Bytes::new(), ahead: VecDeque::new() }
+        ObjectReader {
+            object,
+            whole,
+            read: offset,
+            asked: offset,
+            current: Bytes::new(),
+            ahead: VecDeque::new(),
+        }
     }
 
     /// The part that comes next; an empty one at the end.

@@ -21,6 +21,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     Migration { name: "node_group_logins", sql: include_str!("migrations/0010_node_group_logins.sql") },
     Migration { name: "no_raw_values", sql: include_str!("migrations/0011_no_raw_values.sql") },
     Migration { name: "who_connected", sql: include_str!("migrations/0012_who_connected.sql") },
+    Migration { name: "object_checkpoints", sql: include_str!("migrations/0013_object_checkpoints.sql") },
 ];
 
 /// Oldest server whose SQL this is written in.

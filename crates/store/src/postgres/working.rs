@@ -3,12 +3,12 @@
 use std::ops::{Range, RangeInclusive};
 
 use async_trait::async_trait;
-use domesday_model::{JobId, ListedObject, ObjectKey, Origin, ProcessId, TaskType, UnitId};
+use domesday_model::{JobId, ListedObject, ObjectCheckpoint, ObjectKey, Origin, ProcessId, TaskType, UnitId};
 
 use super::rows::get;
 use super::tasks::Covered;
 use super::transaction::{params, transact};
-use super::{PostgresStore, Result, base, origins, queries, results, tasks, units};
+use super::{PostgresStore, Result, base, checkpoints, origins, queries, results, tasks, units};
 use crate::decide::tasks::{CONTAINERS, OBJECTS, RecordKinds};
 use crate::queries::statement;
 use crate::roles::WorkerStore;
@@ -113,6 +113,28 @@ impl WorkerStore for PostgresStore {
 
     async fn stage_results(&self, claim: &Claim, first_sequence: u64, batch: ResultBatch) -> Result<()> {
         transact!(self.write("stage_results"), |tx| results::stage(&mut tx, claim, first_sequence, &batch))
+    }
+
+    async fn object_checkpoints(
+        &self,
+        claim: &Claim,
+        keys: &[ObjectKey],
+    ) -> Result<Vec<Vec<ObjectCheckpoint>>> {
+        checkpoints::of_objects(self, claim, keys).await
+    }
+
+    async fn save_object_checkpoint(
+        &self,
+        claim: &Claim,
+        key: &ObjectKey,
+        checkpoint: ObjectCheckpoint,
+    ) -> Result<()> {
+        transact!(self.write("save_object_checkpoint"), |tx| checkpoints::save(
+            &mut tx,
+            claim,
+            key,
+            &checkpoint
+        ))
     }
 
     async fn complete_classifications(&self, completions: Vec<Completion>) -> Result<Vec<Result<()>>> {

@@ -7,7 +7,7 @@
 use std::ops::{Range, RangeInclusive};
 
 use async_trait::async_trait;
-use domesday_model::{JobId, ListedObject, ObjectKey, Origin, ProcessId, TaskType, UnitId};
+use domesday_model::{JobId, ListedObject, ObjectCheckpoint, ObjectKey, Origin, ProcessId, TaskType, UnitId};
 
 use super::{LeaseStore, Result, SharedStore};
 use crate::types::*;
@@ -70,6 +70,22 @@ pub trait WorkerStore: LeaseStore + SharedStore {
     /// Stages results; `first_sequence` counts findings, objects and tables together and makes repeats
     /// harmless.
     async fn stage_results(&self, claim: &Claim, first_sequence: u64, batch: ResultBatch) -> Result<()>;
+    /// How far the objects with these keys were scanned by earlier claims of the task, or of the one it was split from:
+    /// for each all its checkpoints, in order.
+    async fn object_checkpoints(
+        &self,
+        claim: &Claim,
+        keys: &[ObjectKey],
+    ) -> Result<Vec<Vec<ObjectCheckpoint>>>;
+    /// Keeps how far an object was scanned, for the claims that come after this one. In the order of their numbers; the
+    /// first takes the place of all that there are, and a repeated one changes nothing. It is progress: whoever ends
+    /// next ends after it.
+    async fn save_object_checkpoint(
+        &self,
+        claim: &Claim,
+        key: &ObjectKey,
+        checkpoint: ObjectCheckpoint,
+    ) -> Result<()>;
     /// Stages the last results of tasks and completes them, in one transaction: all results of a task become
     /// visible at once. Each for itself: one that is refused ([`crate::StoreError::LostClaim`], or
     /// [`crate::StoreError::Gap`] unless exactly `first_sequence` results are staged) leaves the others as they are.

@@ -4,11 +4,11 @@ use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use domesday_model::{JobId, ListedObject, ObjectKey, Origin, ProcessId, TaskType, UnitId};
+use domesday_model::{JobId, ListedObject, ObjectCheckpoint, ObjectKey, Origin, ProcessId, TaskType, UnitId};
 use rusqlite::{Connection, params};
 
 use super::rows::Statements;
-use super::{Result, SqliteStore, base, origins, queries, results, tasks, units};
+use super::{Result, SqliteStore, base, checkpoints, origins, queries, results, tasks, units};
 use crate::decide::tasks::{CONTAINERS, OBJECTS};
 use crate::queries::statement;
 use crate::roles::WorkerStore;
@@ -126,6 +126,29 @@ impl WorkerStore for SqliteStore {
         self.write("stage_results", move |c| {
             fence.check(c, &claim)?;
             results::stage(c, &claim, first_sequence, &batch)
+        })
+        .await
+    }
+
+    async fn object_checkpoints(
+        &self,
+        claim: &Claim,
+        keys: &[ObjectKey],
+    ) -> Result<Vec<Vec<ObjectCheckpoint>>> {
+        let (claim, keys) = (*claim, keys.to_vec());
+        self.read(move |c| checkpoints::of_objects(c, &claim, &keys)).await
+    }
+
+    async fn save_object_checkpoint(
+        &self,
+        claim: &Claim,
+        key: &ObjectKey,
+        checkpoint: ObjectCheckpoint,
+    ) -> Result<()> {
+        let (claim, fence, key) = (*claim, self.fence, key.clone());
+        self.write("save_object_checkpoint", move |c| {
+            let task = fence.check(c, &claim)?;
+            checkpoints::save(c, &claim, task, &key, &checkpoint)
         })
         .await
     }
