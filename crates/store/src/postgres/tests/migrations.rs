@@ -51,7 +51,10 @@ async fn refusal(tampering: &str) -> StoreError {
 #[tokio::test]
 async fn newer_and_changed_books_are_refused() {
     let newer = refusal("INSERT INTO schema_migrations VALUES (99, 'later', 'x', 0)").await;
-    assert!(matches!(newer, StoreError::NewerSchema { found: 99, known: 11 }), "{newer}");
+    assert!(
+        matches!(newer, StoreError::NewerSchema { found: 99, known } if known == MIGRATIONS.len() as i64),
+        "{newer}"
+    );
     let changed = refusal("UPDATE schema_migrations SET checksum = 'x' WHERE version = 2").await;
     assert!(
         matches!(&changed, StoreError::ChangedMigration { version: 2, name } if name == "enumeration"),
