@@ -128,6 +128,10 @@ BEGIN
     GRANT SELECT, DELETE ON staged_findings, staged_objects, staged_tables TO domesday_worker, domesday_orchestrator;
     GRANT INSERT ON staged_findings, staged_objects, staged_tables TO domesday_worker;
     GRANT UPDATE (sequence) ON staged_findings, staged_objects, staged_tables TO domesday_orchestrator;
+    -- How far very large objects were scanned; likewise.
+    GRANT SELECT, DELETE ON object_checkpoints TO domesday_worker, domesday_orchestrator;
+    GRANT INSERT ON object_checkpoints TO domesday_worker;
+    GRANT UPDATE (number) ON object_checkpoints TO domesday_orchestrator;
     GRANT SELECT, INSERT ON findings TO domesday_worker;
     GRANT UPDATE (last_seen, score) ON findings TO domesday_worker;
     GRANT INSERT ON finding_occurrences, table_observations TO domesday_worker;
@@ -215,6 +219,7 @@ BEGIN
         ['staged_findings', bound, staged, ''],
         ['staged_objects', bound, staged, ''],
         ['staged_tables', bound, staged, ''],
+        ['object_checkpoints', bound, staged, ''],
         ['findings', 'domesday_worker', of_source, ''],
         ['finding_occurrences', 'domesday_worker', of_job, format(of_task, 'finding_occurrences')],
         ['object_scans', bound, of_job, format(of_task, 'object_scans')],

@@ -50,6 +50,7 @@ fn all(steps: &mut Steps) -> Result<()> {
             })
         })?;
     }
+    steps.run("crash run of a very large file", || crash::long::run(&crash::long::Options::short()))?;
     steps.run("chaos run", || chaos::run(&chaos::Options::default()))?;
     Ok(())
 }

@@ -25,6 +25,8 @@ Commands:
   tidy                                         crate layers, file lengths, licences and other rules of style
   crash --kills <N> --seed <S> [--files <F>] [--source <KIND>]
                                                kill scans again and again, and prove that nothing is lost
+  crash --source long [--seed <S>] [--mib <N>] [--distance-mib <N>]
+                                               the same of one very large file
   chaos --minutes <M> --seed <S>               disturb a fleet in every way, and prove the same of it
   bench [<NAME>]... [--tree <PATH>] [--rounds <N>] [--gib <N>] [--millions <N>] [--rows <N>] [--part <PART>]...
         [--search <SECONDS>] [--seed <S>]      all benchmarks, or some, into bench/results.md
@@ -57,6 +59,9 @@ fn run(arguments: &[String]) -> Result<()> {
     match (command, rest) {
         ("test", []) => ci::test(),
         ("tidy", []) => tidy::run(),
+        ("crash", [source, long, options @ ..]) if source == "--source" && long == "long" => {
+            crash::long::run(&long_options(options)?)
+        }
         ("crash", options) => crash::run(&crash_options(options)?),
         ("chaos", options) => chaos::run(&chaos_options(options)?),
         ("bench", options) => bench::run(bench::Options::parse(options)?),
@@ -87,6 +92,19 @@ fn crash_options(arguments: &[String]) -> Result<crash::Options> {
             "--seed" => options.seed = number,
             "--files" => options.files = number,
             _ => bail!("`{name}` is no option of crash; see `cargo xtask --help`"),
+        }
+    }
+    Ok(options)
+}
+
+fn long_options(arguments: &[String]) -> Result<crash::long::Options> {
+    let mut options = crash::long::Options::long(1);
+    for (name, number) in numbers(arguments)? {
+        match name {
+            "--seed" => options.seed = number,
+            "--mib" => options.mib = number,
+            "--distance-mib" => options.distance_mib = number,
+            _ => bail!("`{name}` is no option of crash --source long; see `cargo xtask --help`"),
         }
     }
     Ok(options)

@@ -2,7 +2,8 @@
 //!
 //! `DOMESDAY_FAILPOINT=verb:stage:n` ends the process with SIGKILL the nth time the store's writer comes to
 //! that stage of that verb (`*` is any verb). `DOMESDAY_ABORT_ON=name` ends it with SIGABRT whenever an object
-//! of that name is opened: what a file does that a parser cannot survive.
+//! of that name is opened: what a file does that a parser cannot survive. `DOMESDAY_CHECKPOINT_DISTANCE=bytes` has
+//! smaller objects take checkpoints, and more of them.
 //!
 //! The wrappers pass every method on. Clippy refuses one that leaves a method to its default
 //! (`missing_trait_methods`), which would be the answer of some other kind.
@@ -19,10 +20,16 @@ use domesday_connector::{
 };
 use domesday_content::ObjectError;
 use domesday_model::{ListedObject, ObjectKey, Origin, ResumePolicy};
-use domesday_scheduler::{Opened, PathKind};
+use domesday_scheduler::{CoreConfig, Moved, Opened, PathKind};
 use domesday_store::sqlite::{Fault, Stage, WriteHook};
 use rustix::process::{Signal, getpid, kill_process};
 use serde_json::Value;
+
+/// The scan core with the distance between checkpoints that the environment asks for.
+pub fn core_config(config: CoreConfig) -> CoreConfig {
+    let asked = std::env::var("DOMESDAY_CHECKPOINT_DISTANCE").ok().and_then(|bytes| bytes.parse().ok());
+    CoreConfig { checkpoint_distance: asked.unwrap_or(config.checkpoint_distance), ..config }
+}
 
 pub struct Failpoint {
     verb: String,
@@ -159,8 +166,12 @@ impl Connector for AbortingConnector {
         self.connector.traces_origins()
     }
 
-    async fn origins(&self, objects: &[ObjectKey]) -> Result<Vec<(ObjectKey, Origin)>, ConnectorError> {
-        self.connector.origins(objects).await
+    async fn origins(
+        &self,
+        objects: &[ObjectKey],
+        moved: &Moved,
+    ) -> Result<Vec<(ObjectKey, Origin)>, ConnectorError> {
+        self.connector.origins(objects, moved).await
     }
 
     async fn test(&self) -> Result<usize, ConnectorError> {

@@ -28,7 +28,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use domesday_content::ObjectError;
 use domesday_model::{ListedObject, ObjectKey, Origin, ResumePolicy, TargetDraft, TrustContent, UnitRecord};
-use domesday_scheduler::{Opened, PathKind};
+use domesday_scheduler::{Moved, Opened, PathKind};
 
 use credentials::{
     Credential, CredentialError, CredentialManager, CredentialPolicy, CredentialReference, Method, Secret,
@@ -84,8 +84,13 @@ pub trait Connector: Send + Sync {
     }
 
     /// Where these objects came from; those of which nothing is known are absent. Asked once per job, when
-    /// all objects were scanned, for those with findings.
-    async fn origins(&self, _objects: &[ObjectKey]) -> Result<Vec<(ObjectKey, Origin)>, ConnectorError> {
+    /// all objects were scanned, for those with findings. Whoever looks for long counts in `moved` what it has
+    /// looked at.
+    async fn origins(
+        &self,
+        _objects: &[ObjectKey],
+        _moved: &Moved,
+    ) -> Result<Vec<(ObjectKey, Origin)>, ConnectorError> {
         Ok(Vec::new())
     }
 
@@ -105,6 +110,10 @@ const TEST_ENTRIES_MAX: usize = 100;
 pub trait Listing: Send {
     /// The next entries, at most `max`; an empty batch ends the listing.
     async fn next_batch(&mut self, max: usize) -> Result<Vec<UnitRecord>, ConnectorError>;
+
+    /// Given once, before the first batch. A listing whose entries may come so slowly that a batch takes long counts
+    /// each of them; batches are counted by whoever asks for them.
+    fn watch(&mut self, _moved: &Moved) {}
 
     /// Where the listing stands after the last batch, for kinds that resume from there
     /// ([`ResumePolicy::FromResumePoint`]): `list` given this goes on with exactly the entries that come

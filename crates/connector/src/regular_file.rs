@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use domesday_content::{ObjectError, ReadAt};
-use domesday_model::Reason;
+use domesday_model::{Reason, VersionMarks};
 use domesday_scheduler::OpenBytes;
 
 /// What was opened as a file. Its size is told only if it is one: something else may have been put in its place since
@@ -39,6 +39,10 @@ impl ReadAt for RegularFile {
 
     fn local_path(&self) -> Option<PathBuf> {
         self.0.local_path()
+    }
+
+    fn marks(&self) -> io::Result<Option<VersionMarks>> {
+        self.0.marks()
     }
 
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {

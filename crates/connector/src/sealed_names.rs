@@ -14,7 +14,7 @@ use domesday_model::{
     ListedObject, ObjectKey, Origin, Reason, RecordKind, ResumePolicy, TableShape, TargetDraft, UnitRecord,
     redact,
 };
-use domesday_scheduler::{Opened, PathKind};
+use domesday_scheduler::{Moved, Opened, PathKind};
 
 use crate::seal::{NotOpened, Seal};
 use crate::{Connector, ConnectorError, Listing, ReadAhead};
@@ -175,10 +175,14 @@ impl Connector for SealedNames {
         self.connector.traces_origins()
     }
 
-    async fn origins(&self, objects: &[ObjectKey]) -> Result<Vec<(ObjectKey, Origin)>, ConnectorError> {
+    async fn origins(
+        &self,
+        objects: &[ObjectKey],
+        moved: &Moved,
+    ) -> Result<Vec<(ObjectKey, Origin)>, ConnectorError> {
         let opened: Vec<_> =
             objects.iter().filter_map(|key| Some(self.open_key(key).ok()?.into_owned())).collect();
-        let mut origins = self.connector.origins(&opened).await.map_err(redacted)?;
+        let mut origins = self.connector.origins(&opened, moved).await.map_err(redacted)?;
         for (key, origin) in &mut origins {
             *key = self.seal_key(std::mem::take(key));
             origin.path = origin.path.take().map(|path| self.seal_key(path));
@@ -219,6 +223,10 @@ impl Listing for SealedListing {
             }
         }
         Ok(records)
+    }
+
+    fn watch(&mut self, moved: &Moved) {
+        self.listing.watch(moved);
     }
 
     fn resume_point(&self) -> Option<String> {

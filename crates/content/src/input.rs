@@ -5,6 +5,8 @@ use std::io::{self, Read};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use domesday_model::VersionMarks;
+
 use crate::budget::Budget;
 use crate::error::ContentError;
 
@@ -21,6 +23,17 @@ pub trait ReadAt: Send + Sync {
 
     /// All bytes, if they lie in memory as they are.
     fn in_memory(&self) -> Option<&[u8]> {
+        None
+    }
+
+    /// What tells this version of the bytes from the next one, as it is at this moment; `None` where the source has
+    /// nothing that does. Costs a system call: asked only of what is very large.
+    fn marks(&self) -> io::Result<Option<VersionMarks>> {
+        Ok(None)
+    }
+
+    /// The bytes from an offset to the end, where reading on is cheaper than reading at each place.
+    fn sequential(&self, _offset: u64) -> Option<Box<dyn Read + Send>> {
         None
     }
 
@@ -101,6 +114,14 @@ impl<T: ReadAt + ?Sized> ReadAt for Arc<T> {
         (**self).in_memory()
     }
 
+    fn marks(&self) -> io::Result<Option<VersionMarks>> {
+        (**self).marks()
+    }
+
+    fn sequential(&self, offset: u64) -> Option<Box<dyn Read + Send>> {
+        (**self).sequential(offset)
+    }
+
     fn local_path(&self) -> Option<PathBuf> {
         (**self).local_path()
     }
@@ -118,6 +139,19 @@ impl ReadAt for File {
 
     fn size(&self) -> io::Result<u64> {
         Ok(self.metadata()?.len())
+    }
+
+    fn marks(&self) -> io::Result<Option<VersionMarks>> {
+        use std::os::unix::fs::MetadataExt;
+        let now = self.metadata()?;
+        let nanoseconds =
+            |seconds: i64, nanos: i64| seconds.saturating_mul(1_000_000_000).saturating_add(nanos);
+        Ok(Some(VersionMarks {
+            mtime_ns: nanoseconds(now.mtime(), now.mtime_nsec()),
+            ctime_ns: nanoseconds(now.ctime(), now.ctime_nsec()),
+            inode: now.ino(),
+            tag: None,
+        }))
     }
 
     fn local_path(&self) -> Option<PathBuf> {

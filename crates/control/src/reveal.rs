@@ -7,7 +7,7 @@ use std::sync::Arc;
 use domesday_connector::Connector;
 use domesday_engine::Scanner;
 use domesday_model::{FindingDraft, Fingerprint, ListedObject, Location, ObjectReport, ScanOptions, Span};
-use domesday_scheduler::{KindSlot, Packet, PacketTotals, RawValue, ResultSink, ScanCore};
+use domesday_scheduler::{KindSlot, Moved, Packet, PacketTotals, RawValue, ResultSink, ScanCore};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
@@ -43,6 +43,7 @@ pub async fn reveal(
         scanner,
         options,
         kind: KindSlot::default(),
+        moved: Moved::default(),
     });
     // A core that went away reveals nothing; the report then says that the value is not to be had.
     let _ = ended.await;

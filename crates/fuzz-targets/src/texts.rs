@@ -9,7 +9,7 @@ use domesday_content::{Encoding, Limits, ObjectError, utf16_units};
 use domesday_engine::{Chunk, LOOKAHEAD, LOOKBEHIND, Match, RuleSet, Scanner, Scratch};
 use domesday_model::{FindingDraft, FingerprintKey, ObjectKey, ObjectReport, Score};
 use domesday_scheduler::{
-    CoreConfig, EnumCursor, KindSlot, ObjectDescriptor, ObjectSource, OpenBytes, Opened, Packet,
+    CoreConfig, EnumCursor, KindSlot, Moved, ObjectDescriptor, ObjectSource, OpenBytes, Opened, Packet,
     PacketOptions, PacketTotals, ResultSink, ScanCore,
 };
 use parking_lot::Mutex;
@@ -103,7 +103,14 @@ pub fn separated(input: &[u8]) {
         max_buffered: 1 << 20,
     };
     let options = PacketOptions { min_score: Score(0), occurrence_cap: 10, limits, reveal: false };
-    CORE.submit(Packet { source, sink, scanner: Arc::clone(&SCANNER), options, kind: KindSlot::default() });
+    CORE.submit(Packet {
+        source,
+        sink,
+        scanner: Arc::clone(&SCANNER),
+        options,
+        kind: KindSlot::default(),
+        moved: Moved::default(),
+    });
     let totals = totals.recv().unwrap();
     assert_eq!((totals.objects, totals.failure), (1, None));
 }

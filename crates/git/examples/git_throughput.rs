@@ -16,7 +16,7 @@ use std::{env, fs, io, thread};
 use domesday_connector::{Connector, Surroundings};
 use domesday_git::{Git, GitConfig};
 use domesday_model::{ListedObject, ObjectKey, TrustContent, UnitRecord};
-use domesday_scheduler::Opened;
+use domesday_scheduler::{Moved, Opened};
 
 const THREADS: usize = 2;
 const ROUNDS: usize = 3;
@@ -159,7 +159,7 @@ fn origins(git: &Git, records: &[UnitRecord]) -> io::Result<()> {
         records.iter().step_by(every).map(|record| ObjectKey::new(record.name.clone())).collect();
     let begun = Instant::now();
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
-    let found = runtime.block_on(git.origins(&keys)).map_err(io::Error::other)?;
+    let found = runtime.block_on(git.origins(&keys, &Moved::default())).map_err(io::Error::other)?;
     println!("origins of {} of {} objects in {:.2?}", found.len(), keys.len(), begun.elapsed());
     Ok(())
 }

@@ -45,7 +45,7 @@ use async_trait::async_trait;
 use domesday_connector::{Connector, ConnectorError, Listing, Surroundings};
 use domesday_content::ObjectError;
 use domesday_model::{ListedObject, ObjectKey, Origin, Reason, ResumePolicy};
-use domesday_scheduler::{DeltaReuse, OpenBytes, Opened, PathKind};
+use domesday_scheduler::{DeltaReuse, Moved, OpenBytes, Opened, PathKind};
 
 pub use config::GitConfig;
 pub use factory::GitFactory;
@@ -128,15 +128,19 @@ impl Connector for Git {
 
     /// Walks the history once, from its beginning, until all are found; then, if need be, what no reference
     /// leads to any more. Files of the working tree say themselves where they are.
-    async fn origins(&self, objects: &[ObjectKey]) -> Result<Vec<(ObjectKey, Origin)>, ConnectorError> {
+    async fn origins(
+        &self,
+        objects: &[ObjectKey],
+        moved: &Moved,
+    ) -> Result<Vec<(ObjectKey, Origin)>, ConnectorError> {
         let id = |key: &ObjectKey| ObjectId::from_hex(key.as_bytes());
         let ids: Vec<ObjectId> = objects.iter().filter_map(id).collect();
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        let source = Arc::clone(&self.0);
+        let (source, moved) = (Arc::clone(&self.0), moved.clone());
         let search = move || -> Result<_, ConnectorError> {
-            Ok(origin::origins(&*source.repository()?, &source.config, &ids)?)
+            Ok(origin::origins(&*source.repository()?, &source.config, &ids, &moved)?)
         };
         let found = listing::blocking(search).await??;
         Ok(objects.iter().filter_map(|key| Some((key.clone(), found.get(&id(key)?)?.clone()))).collect())

@@ -16,6 +16,7 @@ use std::{thread, vec};
 use async_trait::async_trait;
 use domesday_connector::{ConnectorError, Listing};
 use domesday_model::{Reason, RecordKind, UnitRecord, VersionMarks};
+use domesday_scheduler::Moved;
 
 use super::Source;
 use super::conditions::Conditions;
@@ -51,6 +52,8 @@ struct State {
     missing: Vec<ObjectId>,
     gaps: Vec<Gap>,
     stage: Stage,
+    /// Counts what was looked at, listed or not.
+    moved: Moved,
 }
 
 enum Stage {
@@ -111,6 +114,12 @@ impl Listing for RepositoryListing {
         self.state = Some(state);
         Ok(batch)
     }
+
+    fn watch(&mut self, moved: &Moved) {
+        if let Some(state) = &mut self.state {
+            state.moved = moved.clone();
+        }
+    }
 }
 
 /// Said of a listing of which a batch was lost: an empty one would say that it has ended.
@@ -152,12 +161,23 @@ impl State {
         let uncommitted = config.uncommitted && repository.root.is_some();
         let gaps = gaps(&repository, config, &selected, &kinds)?;
         let (max_file_size, missing) = (config.max_file_size, Vec::new());
-        Ok(State { repository, max_file_size, uncommitted, selected, kinds, missing, gaps, stage })
+        Ok(State {
+            repository,
+            max_file_size,
+            uncommitted,
+            selected,
+            kinds,
+            missing,
+            gaps,
+            stage,
+            moved: Moved::default(),
+        })
     }
 
     fn next_batch(&mut self, max: usize) -> Result<Vec<UnitRecord>, GitError> {
         let mut records = Vec::with_capacity(max);
         while records.len() < max {
+            self.moved.add(1);
             match self.next()? {
                 Some(Found::Object(id, kind, size)) => records.extend(self.record(&id, kind, size)),
                 Some(Found::Absent(id)) => {

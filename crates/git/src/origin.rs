@@ -14,6 +14,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
 use domesday_model::{ObjectKey, Origin};
+use domesday_scheduler::Moved;
 
 use super::config::GitConfig;
 use super::error::GitError;
@@ -30,6 +31,7 @@ pub(super) fn origins(
     repository: &Repository,
     config: &GitConfig,
     ids: &[ObjectId],
+    moved: &Moved,
 ) -> Result<HashMap<ObjectId, Origin>, GitError> {
     let mut search = Search {
         repository,
@@ -37,6 +39,7 @@ pub(super) fn origins(
         found: HashMap::new(),
         trees: HashSet::new(),
         is_abandoned: false,
+        moved,
     };
     if config.staged {
         search.staged()?;
@@ -69,6 +72,8 @@ struct Search<'a> {
     trees: HashSet<u128>,
     /// Commits that no reference leads to are searched.
     is_abandoned: bool,
+    /// Counts the commits that were looked at.
+    moved: &'a Moved,
 }
 
 impl Search<'_> {
@@ -119,6 +124,7 @@ impl Search<'_> {
             self.describe_wanted(&commit.id)?;
         }
         while let Some(commit) = graph.next() {
+            self.moved.add(1);
             if_readable(self.commit(&commit))?;
             if self.wanted.is_empty() {
                 break;

@@ -5,6 +5,7 @@
 //! types means the same in a laptop's embedded book and in a fleet's PostgreSQL.
 
 pub mod backoff;
+pub mod checkpoint;
 pub mod finding;
 pub mod fingerprint;
 pub mod ids;
@@ -28,6 +29,7 @@ pub mod template;
 pub mod times;
 
 pub use backoff::{Backoff, Retries};
+pub use checkpoint::{FoundInPart, KeptOccurrence, ObjectCheckpoint, ScannedVersion};
 pub use finding::{Category, FindingDraft, Level, Location, NestedStep, Position, Score, Span};
 pub use fingerprint::{Fingerprint, FingerprintKey};
 pub use ids::{

@@ -1,5 +1,7 @@
 //! What enumeration finds: one record per entry of a listed container.
 
+use serde::{Deserialize, Serialize};
+
 use crate::key::ObjectKey;
 use crate::reason::Reason;
 
@@ -82,7 +84,7 @@ impl RecordKind {
 }
 
 /// What tells one version of an object from the next without reading it; what the kind of source has.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct VersionMarks {
     /// Nanoseconds since 1970.
     pub mtime_ns: i64,

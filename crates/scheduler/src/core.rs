@@ -11,6 +11,7 @@ use domesday_engine::{LOOKAHEAD, LOOKBEHIND};
 use domesday_model::FingerprintKey;
 
 use crate::buffer::{BUFFER_LEN_MAX, BufferPool};
+use crate::checkpoint::{CHECKPOINT_DISTANCE, checkpointed_size};
 use crate::executor::{RunQueue, Shared, WorkerCtx};
 use crate::frontier::ObjectFrontier;
 use crate::metrics::{BusyTimes, Metrics, Queues, WorkerMetrics};
@@ -42,6 +43,8 @@ pub struct CoreConfig {
     pub chunk_size: usize,
     /// Buffers in the pool.
     pub buffer_count: usize,
+    /// Bytes between two checkpoints of a very large object.
+    pub checkpoint_distance: u64,
 }
 
 impl CoreConfig {
@@ -52,6 +55,7 @@ impl CoreConfig {
             frontier_capacity: threads * FRONTIER_PER_THREAD,
             chunk_size: CHUNK_SIZE,
             buffer_count: threads * BUFFERS_PER_THREAD,
+            checkpoint_distance: CHECKPOINT_DISTANCE,
         }
     }
 }
@@ -85,6 +89,7 @@ impl ScanCore {
             queue,
             buffers: BufferPool::new(buffer_len, config.buffer_count),
             buffer_len,
+            checkpoint_distance: config.checkpoint_distance.max(1),
             stealers: deques.iter().map(Worker::stealer).collect(),
             metrics: (0..threads).map(|_| WorkerMetrics::default()).collect(),
         });
@@ -115,6 +120,11 @@ impl ScanCore {
     /// How many threads scan.
     pub fn threads(&self) -> usize {
         self.threads.len()
+    }
+
+    /// The smallest object that has checkpoints, in bytes.
+    pub fn checkpointed_size(&self) -> u64 {
+        checkpointed_size(self.shared.checkpoint_distance)
     }
 
     pub fn frontier(&self) -> &Arc<ObjectFrontier> {

@@ -56,6 +56,7 @@ pub(crate) struct Shared {
     pub(crate) frontier: Arc<ObjectFrontier>,
     pub(crate) buffers: Arc<BufferPool>,
     pub(crate) buffer_len: usize,
+    pub(crate) checkpoint_distance: u64,
     pub(crate) stealers: Vec<Stealer<Task>>,
     pub(crate) metrics: Vec<WorkerMetrics>,
 }

@@ -17,12 +17,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use domesday_content::{
-    Encoding, Format, HEAD_LEN, Input, ObjectError, ReadAt, UnsupportedFormat, Utf16Decoder, detect,
-    detect_seekable, recognise,
+    Encoding, Format, HEAD_LEN, Input, ObjectError, ReadAt, Utf16Decoder, detect, detect_seekable, recognise,
 };
 use domesday_engine::{LOOKAHEAD, LOOKBEHIND};
 use domesday_model::Location;
 
+use crate::checkpoint::Recorder;
 use crate::executor::WorkerCtx;
 use crate::object::{ObjectCtx, ObjectRef};
 use crate::opened::{DeltaReuse, OpenBytes, Opened};
@@ -30,8 +30,7 @@ use crate::pieces::Pieces;
 use crate::position::{Place, Units};
 use crate::reader::{End, Filled, SizedReader, Utf16Reader};
 use crate::rows::TableStream;
-use crate::scan::ChunkPlace;
-use crate::separated::Sampler;
+use crate::stream::ChunkStream;
 use crate::tables::TablesWalk;
 use crate::task::{BufferedChunk, Task};
 
@@ -63,94 +62,6 @@ pub(crate) enum Pace {
     Inline,
 }
 
-/// An object that is being read: where the next chunk begins, and what it takes over from the last.
-pub struct ChunkStream {
-    reader: SizedReader,
-    units: Units,
-    place: Place,
-    /// Bytes already read that the next chunk begins with.
-    carry: Vec<u8>,
-    /// How many of them are context only.
-    prefix_len: usize,
-    /// The object at any place, until the first chunk was cut.
-    random: Option<Arc<dyn ReadAt>>,
-    /// For a file of separated values, once its first chunk has shown it to be one.
-    sampler: Option<Box<Sampler>>,
-    /// The format of a stream that is not read, which may say further on that it is encrypted.
-    not_read: Option<UnsupportedFormat>,
-}
-
-impl ChunkStream {
-    fn new(reader: SizedReader, units: Units, bom_len: usize) -> Self {
-        let place = Place::start(bom_len);
-        let carry = Vec::new();
-        ChunkStream {
-            reader,
-            units,
-            place,
-            carry,
-            prefix_len: 0,
-            random: None,
-            sampler: None,
-            not_read: None,
-        }
-    }
-
-    /// Plain text that goes on at `place`, which the context `before` comes before.
-    pub(crate) fn resumed(reader: SizedReader, place: Place, before: Vec<u8>) -> Self {
-        let prefix_len = before.len();
-        ChunkStream { place, carry: before, prefix_len, ..ChunkStream::new(reader, Units::Bytes, 0) }
-    }
-
-    /// The pieces that the rest of the object can be read in, if it is large.
-    fn pieces(&mut self, buffer_len: usize, threads: usize) -> Option<Pieces> {
-        let random = self.random.take().filter(|_| self.sampler.is_none())?;
-        Pieces::new(random, self.reader.size()?, self.place, buffer_len, threads)
-    }
-
-    fn fill(&mut self, buffer: &mut [u8]) -> Filled {
-        let (head, room) = buffer.split_at_mut(self.carry.len());
-        head.copy_from_slice(&self.carry);
-        let filled = self.reader.fill(room);
-        Filled { len: head.len() + filled.len, ..filled }
-    }
-
-    /// Chunks overlap, so that what is said in few bytes is whole in one of them.
-    fn look_for_encryption(&self, obj: &ObjectRef, bytes: &[u8]) {
-        if let Some(format) = self.not_read.map(|format| format.seen_with(bytes))
-            && format.is_encrypted()
-        {
-            obj.not_read(format);
-        }
-    }
-
-    /// Cuts the chunk that `bytes` are, and moves on to the next one unless this is the last. `name` is the
-    /// object's.
-    fn cut(&mut self, name: &[u8], bytes: &[u8], last: bool) -> ChunkPlace {
-        let accept_end = if last { bytes.len() } else { bytes.len() - LOOKAHEAD };
-        if self.carry.is_empty() {
-            self.sampler = Sampler::new(name, bytes, last);
-        }
-        if let Some(sampler) = &mut self.sampler {
-            sampler.feed(&bytes[self.prefix_len..accept_end]);
-        }
-        let chunk = ChunkPlace {
-            place: self.place,
-            len: bytes.len() as u32,
-            prefix_len: self.prefix_len as u32,
-            accept_end: accept_end as u32,
-            units: self.units,
-        };
-        if !last {
-            self.place = self.place.advance(&bytes[self.prefix_len..accept_end], self.units);
-            self.prefix_len = LOOKBEHIND.min(accept_end);
-            self.carry.clear();
-            self.carry.extend_from_slice(&bytes[accept_end - self.prefix_len..]);
-        }
-        chunk
-    }
-}
-
 impl WorkerCtx {
     pub(crate) fn fetch(&mut self, obj: ObjectRef, fetch: Fetch) {
         if obj.packet().is_cancelled() {
@@ -169,6 +80,7 @@ impl WorkerCtx {
     /// Opens an object of the source, and reads its beginning.
     fn open(&mut self, obj: &ObjectRef) {
         let descriptor = obj.descriptor().expect("only objects of the source are opened by it");
+        obj.packet().moved.add(1);
         match self.timed(obj, || obj.packet().source.open(descriptor)) {
             Ok(Opened::Bytes(opened)) => self.fetch_object(obj, opened, Pace::Spawn),
             Ok(Opened::Rows { table, rows }) => {
@@ -194,7 +106,8 @@ impl WorkerCtx {
         {
             return;
         }
-        let mut reader = SizedReader::new(reader, size).proven_by(random.clone());
+        let mut reader =
+            SizedReader::new(reader, size).proven_by(random.clone()).counted_by(&obj.packet().moved);
         let mut buffer = self.take_buffer();
         let filled = self.timed(obj, || reader.fill(&mut buffer));
         let size = reader.size();
@@ -237,7 +150,7 @@ impl WorkerCtx {
         chain: Vec<&'static str>,
         pace: Pace,
     ) {
-        let mut reader = SizedReader::new(reader, size);
+        let mut reader = SizedReader::new(reader, size).counted_by(&obj.packet().moved);
         let mut buffer = self.take_buffer();
         let filled = self.timed(obj, || reader.fill(&mut buffer));
         self.fetch_text(obj, (reader, None), buffer, filled, chain, pace);
@@ -262,23 +175,39 @@ impl WorkerCtx {
             obj.not_read(format);
         }
         let (encoding, bom_len) = Encoding::detect(&bytes[..filled.len.min(HEAD_LEN)]);
-        if let Some(decoder) = Utf16Decoder::new(encoding) {
-            chain.extend(encoding.name());
-            obj.set_decoding(chain);
-            let raw = Cursor::new(buffer[bom_len..filled.len].to_vec()).chain(rest(reader, filled.end));
-            self.give_buffer(buffer);
-            let reader = SizedReader::unbounded(Utf16Reader::new(raw, decoder));
-            return self.fetch_chunks(obj, ChunkStream::new(reader, Units::Utf16, bom_len), pace);
+        let is_plain = chain.is_empty() && pace == Pace::Spawn && matches!(filled.end, End::NotYet);
+        if let Some(name) = encoding.name() {
+            chain.push(name);
         }
         if !chain.is_empty() {
             obj.set_decoding(chain);
+        }
+        let mut recorder = None;
+        if let (true, Some(random), Some(size)) = (is_plain, &random, reader.size())
+            && let Some((begun, place)) =
+                Recorder::begin(obj, random, size, self.shared().checkpoint_distance)
+        {
+            recorder = Some(Box::new(begun));
+            if let Some(place) = place {
+                self.give_buffer(buffer);
+                return self.fetch_from(obj, (random, size), encoding, place, recorder);
+            }
+        }
+        if let Some(decoder) = Utf16Decoder::new(encoding) {
+            let raw = Cursor::new(buffer[bom_len..filled.len].to_vec()).chain(rest(reader, filled.end));
+            self.give_buffer(buffer);
+            let reader = SizedReader::unbounded(Utf16Reader::new(raw, decoder));
+            let mut stream = ChunkStream::new(reader, Units::Utf16, bom_len);
+            stream.recorder = recorder;
+            return self.fetch_chunks(obj, stream, pace);
         }
         if bom_len > 0 {
             buffer.copy_within(bom_len..filled.len, 0);
             filled.len -= bom_len;
         }
-        let not_read = not_read.filter(|_| random.is_none());
-        let stream = ChunkStream { random, not_read, ..ChunkStream::new(reader, Units::Bytes, bom_len) };
+        let mut stream = ChunkStream::new(reader, Units::Bytes, bom_len);
+        stream.not_read = not_read.filter(|_| random.is_none());
+        (stream.random, stream.recorder) = (random, recorder);
         if let Some(stream) = self.send_chunk(obj, stream, buffer, filled, pace) {
             self.fetch_chunks(obj, stream, pace);
         }
@@ -317,18 +246,23 @@ impl WorkerCtx {
         self.count_fetched(filled.len);
         stream.look_for_encryption(obj, &buffer[..filled.len]);
         let chunk = stream.cut(obj.name(), &buffer[..filled.len], false);
+        if stream.sampler.is_some() {
+            stream.recorder = None;
+        }
+        if let Some(recorder) = &mut stream.recorder {
+            // Before anything behind it is read: a checkpoint has all that comes before its place.
+            let (len, found) = self.search_chunk(obj, &buffer, chunk, None);
+            recorder.add(obj, stream.place, len, &found);
+            obj.add_part(len, found);
+            self.give_buffer(buffer);
+            self.fetch_on(obj, stream);
+            return None;
+        }
         let rest = match pace {
             Pace::Inline => Some(stream),
             // Before the scan, which this thread does next: others can read on meanwhile.
             Pace::Spawn => {
-                let shared = self.shared();
-                match stream.pieces(shared.buffer_len, shared.stealers.len()) {
-                    Some(pieces) => self.begin_pieces(obj, pieces),
-                    None => {
-                        let fetch = Fetch::Continue(Box::new(stream));
-                        self.spawn(Task::FetchSync { obj: Arc::clone(obj), fetch });
-                    }
-                }
+                self.fetch_on(obj, stream);
                 None
             }
         };
@@ -342,6 +276,43 @@ impl WorkerCtx {
         }
         self.give_buffer(buffer);
         rest
+    }
+
+    /// Leaves what follows to others: in pieces, or to whoever takes the next task.
+    fn fetch_on(&mut self, obj: &ObjectRef, mut stream: ChunkStream) {
+        let shared = self.shared();
+        match stream.pieces(shared.buffer_len, shared.stealers.len()) {
+            Some(pieces) => self.begin_pieces(obj, pieces),
+            None => {
+                let fetch = Fetch::Continue(Box::new(stream));
+                self.spawn(Task::FetchSync { obj: Arc::clone(obj), fetch });
+            }
+        }
+    }
+
+    /// Goes on with an object where its last scan was.
+    fn fetch_from(
+        &mut self,
+        obj: &ObjectRef,
+        (random, size): (&Arc<dyn ReadAt>, u64),
+        encoding: Encoding,
+        place: Place,
+        recorder: Option<Box<Recorder>>,
+    ) {
+        let moved = &obj.packet().moved;
+        let stream = self.timed(obj, || match encoding {
+            Encoding::Bytes => ChunkStream::from_place(random, size, place, moved),
+            encoding => ChunkStream::from_place_in_utf16(random, size, place, moved, encoding),
+        });
+        match stream {
+            Ok(mut stream) => {
+                // In pieces again, if it can be and what is left is worth it.
+                stream.random = (encoding == Encoding::Bytes).then(|| Arc::clone(random));
+                stream.recorder = recorder;
+                self.fetch_on(obj, stream);
+            }
+            Err(error) => obj.flaw(place.offset, error),
+        }
     }
 
     /// Scans the last chunk of an object.

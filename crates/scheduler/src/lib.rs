@@ -19,6 +19,7 @@
 
 mod buffer;
 mod cells;
+mod checkpoint;
 mod container;
 mod core;
 mod executor;
@@ -43,6 +44,7 @@ mod rows;
 mod scan;
 mod separated;
 mod source;
+mod stream;
 mod sync;
 mod tables;
 mod task;
@@ -52,11 +54,12 @@ mod tests;
 pub mod waiting;
 
 pub use buffer::{BUFFER_LEN_MAX, BufferPool, TsBufferHandle};
+pub use checkpoint::CHECKPOINT_DISTANCE;
 pub use core::{CHUNK_SIZE, CHUNK_SIZE_MAX, CHUNK_SIZE_MIN, CoreConfig, ScanCore};
 pub use domesday_engine::{CopiedRange, PathKind, ReusableHits};
 pub use frontier::{ObjectFrontier, Permit};
 pub use metrics::{BusyTimes, KIND_SLOTS, KindSlot, Metrics, Queues};
 pub use opened::{DeltaBase, DeltaReuse, HitsSlot, OpenBytes, Opened};
-pub use packet::{Packet, PacketHandle, PacketOptions, PacketTotals, RawValue, ResultSink};
+pub use packet::{Moved, Packet, PacketHandle, PacketOptions, PacketTotals, RawValue, ResultSink};
 pub use source::{CursorState, EnumCursor, ObjectDescriptor, ObjectSource};
 pub use task::{ENUM_BATCH_SIZE, MAX_FETCH_SPAWNS_PER_ENUM};

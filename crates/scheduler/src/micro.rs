@@ -21,7 +21,7 @@ use crate::frontier::ObjectFrontier;
 use crate::metrics::{KindSlot, WorkerMetrics};
 use crate::object::{ObjectCtx, ObjectRef};
 use crate::opened::{OpenBytes, Opened};
-use crate::packet::{LivePackets, Packet, PacketCtx, PacketOptions, PacketTotals, ResultSink};
+use crate::packet::{LivePackets, Moved, Packet, PacketCtx, PacketOptions, PacketTotals, ResultSink};
 use crate::source::{EnumCursor, ObjectDescriptor, ObjectSource};
 use crate::task::Task;
 
@@ -95,6 +95,7 @@ impl Rig {
             queue,
             buffers: BufferPool::new(BUFFER_LEN, threads),
             buffer_len: BUFFER_LEN,
+            checkpoint_distance: u64::MAX,
             stealers: deques.iter().map(Worker::stealer).collect(),
             metrics: (0..threads).map(|_| WorkerMetrics::default()).collect(),
         });
@@ -106,6 +107,7 @@ impl Rig {
             scanner: Arc::new(Scanner::new(Arc::new(RuleSet::load(&[])?))),
             options: PacketOptions { min_score: Score::MEDIUM, occurrence_cap: 1, limits, reveal: false },
             kind: KindSlot::default(),
+            moved: Moved::default(),
         };
         let (packet, _) =
             PacketCtx::new(packet, FingerprintKey::new([0; 32]), Arc::new(LivePackets::default()));

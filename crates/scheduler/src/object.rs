@@ -76,6 +76,9 @@ struct Flaw {
     error: ObjectError,
 }
 
+/// The place of a flaw that is of the whole object and keeps nothing of it from being scanned. Any other comes before it.
+const UNPLACED: u64 = u64::MAX;
+
 impl ObjectCtx {
     pub(crate) fn root(
         packet: Arc<PacketCtx>,
@@ -254,6 +257,11 @@ impl ObjectCtx {
         }
     }
 
+    /// Whether something in the object keeps it from being scanned whole.
+    pub(crate) fn is_flawed(&self) -> bool {
+        self.results.lock().flaw.as_ref().is_some_and(|flaw| flaw.at != UNPLACED)
+    }
+
     /// Notes that the object is of a format that is not read; any other flaw weighs more. Of the cells of a table, which
     /// may be very many, only the table is named.
     pub(crate) fn not_read(&self, format: UnsupportedFormat) {
@@ -266,7 +274,7 @@ impl ObjectCtx {
             true => ObjectError::new(Reason::Encrypted, format!("an encrypted {}", format.name())),
             false => ObjectError::new(Reason::UnsupportedFormat, format.name()),
         };
-        self.flaw(u64::MAX, error);
+        self.flaw(UNPLACED, error);
     }
 
     /// Hands the results to the sink.

@@ -10,7 +10,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use domesday_content::{Limits, ObjectError};
 use domesday_engine::Scanner;
-use domesday_model::{FindingDraft, FingerprintKey, ObjectReport, Reason, Score, TableObservation};
+use domesday_model::{
+    FindingDraft, FingerprintKey, ObjectCheckpoint, ObjectKey, ObjectReport, Reason, Score, TableObservation,
+};
 use parking_lot::{Condvar, Mutex};
 
 use crate::metrics::KindSlot;
@@ -29,6 +31,10 @@ pub trait ResultSink: Send + Sync {
     /// What was observed of a table, once all its rows were read. Comes after the object's findings.
     fn table(&self, _observation: TableObservation) {}
 
+    /// How far an object was scanned whose findings are not there yet: with this and those before it, a later packet
+    /// goes on from there ([`ObjectSource::checkpoints`]). In the order of their numbers.
+    fn checkpoint(&self, _object: &ObjectKey, _checkpoint: ObjectCheckpoint) {}
+
     /// The packet's end: called exactly once, after all its objects.
     fn packet_done(&self, totals: PacketTotals);
 
@@ -44,6 +50,21 @@ pub struct RawValue {
     pub row: Option<Box<str>>,
 }
 
+/// How far work has come, counted in what it moved: objects opened, bytes read, rows, entries listed. Whoever watches the
+/// work sees the count grow while it is under way; what it counts does not matter. 0 is work that has not begun.
+#[derive(Clone, Debug, Default)]
+pub struct Moved(Arc<AtomicU64>);
+
+impl Moved {
+    pub fn add(&self, count: u64) {
+        self.0.fetch_add(count, Ordering::Relaxed);
+    }
+
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 /// Objects to scan, and how.
 pub struct Packet {
     pub source: Arc<dyn ObjectSource>,
@@ -52,6 +73,8 @@ pub struct Packet {
     pub options: PacketOptions,
     /// Where the time that it takes is counted.
     pub kind: KindSlot,
+    /// Grows as objects are opened and their bytes and rows come, however slowly.
+    pub moved: Moved,
 }
 
 #[derive(Clone, Debug)]
@@ -131,6 +154,7 @@ pub struct PacketCtx {
     pub(crate) scanner: Arc<Scanner>,
     pub(crate) options: PacketOptions,
     pub(crate) kind: KindSlot,
+    pub(crate) moved: Moved,
     pub(crate) key: FingerprintKey,
     pub(crate) totals: Totals,
     failure: Mutex<Option<ObjectError>>,
@@ -158,7 +182,7 @@ impl PacketCtx {
     ) -> (Arc<Self>, PacketHandle) {
         let cancelled = Arc::new(AtomicBool::new(false));
         *live.count.lock() += 1;
-        let Packet { source, sink, scanner, mut options, kind } = packet;
+        let Packet { source, sink, scanner, mut options, kind, moved } = packet;
         options.occurrence_cap = options.occurrence_cap.max(1);
         let handle = PacketHandle { cancelled: Arc::clone(&cancelled) };
         let ctx = PacketCtx {
@@ -167,6 +191,7 @@ impl PacketCtx {
             scanner,
             options,
             kind,
+            moved,
             key,
             totals: Totals::default(),
             failure: Mutex::default(),

@@ -20,13 +20,16 @@ use domesday_content::{ObjectError, ReadAt};
 use domesday_engine::{LOOKAHEAD, LOOKBEHIND};
 use parking_lot::Mutex;
 
+use crate::checkpoint::Recorder;
 use crate::executor::WorkerCtx;
-use crate::fetch::{ChunkStream, Fetch};
+use crate::fetch::Fetch;
 use crate::object::ObjectRef;
 use crate::occurrences::Tally;
+use crate::packet::Moved;
 use crate::position::{Place, Units};
 use crate::reader::{End, Filled, SizedReader};
 use crate::scan::ChunkPlace;
+use crate::stream::ChunkStream;
 use crate::task::Task;
 
 /// Pieces of the smallest object that is read so: for fewer it is not worth the while.
@@ -58,6 +61,7 @@ struct State {
     place: Place,
     /// Pieces that ended before others in front of them did.
     waiting: BTreeMap<u64, Scanned>,
+    recorder: Option<Box<Recorder>>,
 }
 
 /// A piece that was read and scanned.
@@ -89,7 +93,7 @@ impl Pieces {
         let start = place.offset;
         let piece_len = (buffer_len - LOOKBEHIND - LOOKAHEAD) as u64;
         let count = size.saturating_sub(LOOKAHEAD as u64).saturating_sub(start) / piece_len;
-        let state = State { begun: 0, in_work: 0, next: 0, place, waiting: BTreeMap::new() };
+        let state = State { begun: 0, in_work: 0, next: 0, place, waiting: BTreeMap::new(), recorder: None };
         let is_worth_it = count >= PIECES_MIN && start >= LOOKBEHIND as u64 && bytes.is_near();
         is_worth_it.then(|| Pieces {
             bytes,
@@ -102,13 +106,25 @@ impl Pieces {
         })
     }
 
+    /// Has it said how far the object was scanned.
+    pub(crate) fn recorded_by(mut self, recorder: Option<Box<Recorder>>) -> Pieces {
+        self.state.get_mut().recorder = recorder;
+        self
+    }
+
     fn start_of(&self, piece: u64) -> u64 {
         self.start + piece * self.piece_len
     }
 
-    /// Notes the end of a piece, and adds what no longer waits for a piece before it.
-    fn end(&self, piece: u64, scanned: Scanned, mut add: impl FnMut(u64, Vec<Tally>)) -> Next {
-        let mut state = self.state.lock();
+    /// Notes the end of a piece, and adds what no longer waits for a piece before it: with its length, and with where it
+    /// ends if it was read to there. That is under the lock, for checkpoints are told in their order, too.
+    fn end(
+        &self,
+        piece: u64,
+        scanned: Scanned,
+        mut add: impl FnMut(u64, Vec<Tally>, Option<(Place, &mut Recorder)>),
+    ) -> Next {
+        let state = &mut *self.state.lock();
         state.in_work -= 1;
         if scanned.end.is_none() {
             state.begun = self.count;
@@ -117,9 +133,11 @@ impl Pieces {
         while let next = state.next
             && let Some(Scanned { len, found, end }) = state.waiting.remove(&next)
         {
-            add(len, located(found, state.place));
+            let found = located(found, state.place);
+            let end = end.map(|end| state.place.then(end));
+            add(len, found, end.zip(state.recorder.as_deref_mut()));
             let Some(end) = end else { break };
-            state.place = state.place.then(end);
+            state.place = end;
             state.next += 1;
         }
         if state.next == self.count { Next::Rest(state.place) } else { Next::Begin(state.hand_out(self)) }
@@ -135,13 +153,8 @@ impl Pieces {
     }
 
     /// What is left when all pieces have ended.
-    fn rest(&self, place: Place) -> Result<ChunkStream, ObjectError> {
-        let mut reader = self.reader(place.offset - LOOKBEHIND as u64);
-        let mut before = vec![0; LOOKBEHIND];
-        match reader.fill(&mut before).end {
-            End::Flawed(error) => Err(error),
-            End::NotYet | End::Reached => Ok(ChunkStream::resumed(reader, place, before)),
-        }
+    fn rest(&self, place: Place, moved: &Moved) -> Result<ChunkStream, ObjectError> {
+        ChunkStream::from_place(&self.bytes, self.size, place, moved)
     }
 }
 
@@ -187,12 +200,19 @@ impl WorkerCtx {
     pub(crate) fn fetch_piece(&mut self, obj: &ObjectRef, pieces: &Arc<Pieces>, piece: u64) {
         let mut buffer = self.take_buffer();
         let from = pieces.start_of(piece) - LOOKBEHIND as u64;
-        let filled = self.timed(obj, || pieces.reader(from).fill(&mut buffer));
+        let mut reader = pieces.reader(from).counted_by(&obj.packet().moved);
+        let filled = self.timed(obj, || reader.fill(&mut buffer));
         let scanned = self.scan_piece(obj, pieces.start_of(piece), &buffer, filled);
         self.give_buffer(buffer);
-        match pieces.end(piece, scanned, |len, found| obj.add_part(len, found)) {
+        let add = |len, found: Vec<Tally>, recorded: Option<(Place, &mut Recorder)>| {
+            if let Some((end, recorder)) = recorded {
+                recorder.add(obj, end, len, &found);
+            }
+            obj.add_part(len, found);
+        };
+        match pieces.end(piece, scanned, add) {
             Next::Begin(which) => self.spawn_pieces(obj, pieces, which),
-            Next::Rest(place) => match self.timed(obj, || pieces.rest(place)) {
+            Next::Rest(place) => match self.timed(obj, || pieces.rest(place, &obj.packet().moved)) {
                 Ok(stream) => {
                     let fetch = Fetch::Continue(Box::new(stream));
                     self.spawn(Task::FetchSync { obj: Arc::clone(obj), fetch });
@@ -244,7 +264,8 @@ mod tests {
     fn end(pieces: &Pieces, piece: u64, is_whole: bool) -> (u64, Option<Range<u64>>) {
         let end = is_whole.then(|| Place { offset: pieces.start_of(piece + 1), line: 2, column: 1 });
         let mut added = 0;
-        match pieces.end(piece, Scanned { len: LEN as u64, found: Vec::new(), end }, |len, _| added += len) {
+        match pieces.end(piece, Scanned { len: LEN as u64, found: Vec::new(), end }, |len, _, _| added += len)
+        {
             Next::Begin(which) => (added, Some(which)),
             Next::Rest(place) => {
                 assert_eq!((place.line, place.offset), (pieces.count + 1, pieces.start_of(pieces.count)));

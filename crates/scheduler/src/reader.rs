@@ -7,6 +7,8 @@ use std::sync::Arc;
 use domesday_content::{Input, ObjectError, ReadAt, Utf16Decoder};
 use domesday_model::Reason;
 
+use crate::packet::Moved;
+
 /// How far an object may grow beyond its size at open before the rest is left, if twice that size is
 /// less: 64 MiB. A log that is written faster than it is read must not be read for ever.
 pub(crate) const GROWTH_MAX: u64 = 64 << 20;
@@ -20,11 +22,13 @@ pub(crate) struct SizedReader {
     seen: u64,
     /// Asked for the size unless the first read proves it.
     unproven: Option<Arc<dyn ReadAt>>,
+    /// Counts bytes as they come: a buffer of a slow source may take long to fill.
+    moved: Option<Moved>,
 }
 
 impl SizedReader {
     pub(crate) fn new(inner: Box<dyn Read + Send>, size: Option<u64>) -> Self {
-        SizedReader { inner, size, seen: 0, unproven: None }
+        SizedReader { inner, size, seen: 0, unproven: None, moved: None }
     }
 
     /// An object whose size may be the one that was listed. A first read that brings just as much, with room for
@@ -34,9 +38,16 @@ impl SizedReader {
         self
     }
 
+    /// Counts what is read.
+    pub(crate) fn counted_by(mut self, moved: &Moved) -> Self {
+        self.moved = Some(moved.clone());
+        self
+    }
+
     /// What an object that can be read at any place has from `offset` on.
     pub(crate) fn resumed(bytes: Arc<dyn ReadAt>, size: u64, offset: u64) -> Self {
-        SizedReader { seen: offset, ..SizedReader::new(Input::read_from(bytes, offset), Some(size)) }
+        let on = bytes.sequential(offset).unwrap_or_else(|| Input::read_from(bytes, offset));
+        SizedReader { seen: offset, ..SizedReader::new(on, Some(size)) }
     }
 
     /// Bytes of unknown size.
@@ -88,6 +99,9 @@ impl Read for SizedReader {
         }
         let got = got?;
         self.seen += got as u64;
+        if let Some(moved) = &self.moved {
+            moved.add(got as u64);
+        }
         match self.size {
             Some(size) if got == 0 && !buf.is_empty() && self.seen < size => {
                 Err(changed(format!("shrank while it was read, from {size} to {} bytes", self.seen)))

@@ -142,6 +142,7 @@ impl WorkerCtx {
         let metrics = self.metrics();
         metrics.fetch_sync_count.add(1);
         metrics.bytes_fetched.add(batch.columns.iter().map(|column| column.bytes().len() as u64).sum());
+        obj.packet().moved.add(batch.rows() as u64);
         let whole = check_whole(&batch, stream.columns.len());
         let any = whole.is_ok() && batch.rows() > 0;
         if any {

@@ -3,7 +3,7 @@
 
 use domesday_content::ObjectError;
 use domesday_engine::PathKind;
-use domesday_model::ObjectKey;
+use domesday_model::{ObjectCheckpoint, ObjectKey};
 
 use crate::container::ContainerWalk;
 use crate::opened::Opened;
@@ -22,6 +22,12 @@ pub trait ObjectSource: Send + Sync {
 
     /// Opens an object that `enumerate` described.
     fn open(&self, object: &ObjectDescriptor) -> Result<Opened, ObjectError>;
+
+    /// What earlier scans said of an object that did not come to its end ([`ResultSink::checkpoint`](crate::ResultSink::checkpoint)), in order. Asked
+    /// once, of very large objects, when they are open.
+    fn checkpoints(&self, _object: &ObjectDescriptor) -> Vec<ObjectCheckpoint> {
+        Vec::new()
+    }
 }
 
 /// An object to be scanned.

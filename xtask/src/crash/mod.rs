@@ -8,6 +8,7 @@
 
 mod book;
 pub mod content;
+pub mod long;
 mod plan;
 mod process;
 pub mod random;

@@ -105,6 +105,8 @@ pub fn run(args: &ScanArgs) -> Result<Exit> {
     let known = |path: &PathBuf| Baseline::load(path, reach, &key.id(), sources(), &infos);
     let baseline = baseline.map(known).transpose()?;
     let config = args.jobs.map_or_else(CoreConfig::default, |jobs| CoreConfig::for_threads(jobs.into()));
+    #[cfg(feature = "failpoints")]
+    let config = crate::failpoints::core_config(config);
     let fingerprint_key = key.id();
     let core = Arc::new(ScanCore::new(config, key).context("cannot start the scan threads")?);
     let scan = Scan {

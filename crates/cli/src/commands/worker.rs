@@ -45,6 +45,8 @@ async fn serve(args: &WorkerArgs) -> Result<Exit> {
     let key = fingerprint::resolve(&credentials, &args.fingerprint_key).await?;
     let surroundings = Surroundings { credentials, seal: Seal::new(&key), ..Surroundings::default() };
     let core = args.slots.map_or_else(CoreConfig::default, |slots| CoreConfig::for_threads(slots.into()));
+    #[cfg(feature = "failpoints")]
+    let core = crate::failpoints::core_config(core);
     let slots = core.threads;
     let Some(beginning) = fleet::begin(&args.process, CONNECTIONS_MAX).await? else { return Ok(Exit::Clean) };
     let Beginning { book, metrics, stop, new_id } = beginning;

@@ -1,15 +1,17 @@
 //! An object's bytes at any place: archives are read from their end.
 
 use std::collections::VecDeque;
-use std::io;
+use std::io::{self, Read};
 use std::sync::Arc;
 
 use bytes::Bytes;
 use domesday_content::{ObjectError, ReadAt};
+use domesday_model::VersionMarks;
 use parking_lot::Mutex;
 
 use super::budget::PARTS;
 use super::part::{Object, Whole};
+use super::reader::ObjectReader;
 
 /// Bytes asked for at once: 1 MiB, at a multiple of that.
 const BLOCK_LEN: u64 = 1 << 20;
@@ -71,5 +73,14 @@ impl ReadAt for RandomReader {
 
     fn size(&self) -> io::Result<u64> {
         Ok(self.size)
+    }
+
+    /// Every further answer is of this version, or is refused.
+    fn marks(&self) -> io::Result<Option<VersionMarks>> {
+        Ok(self.whole.version.as_ref().map(|version| VersionMarks::tagged(version.as_bytes())))
+    }
+
+    fn sequential(&self, offset: u64) -> Option<Box<dyn Read + Send>> {
+        Some(Box::new(ObjectReader::resumed(Arc::clone(&self.object), self.whole.clone(), offset)))
     }
 }

@@ -52,7 +52,7 @@ fn demand(object: &Arc<Object>, range: Range<u64>, whole: &Whole) -> Result<Part
     object.begin(range.start..end, whole, room.into_iter().collect())?.wait()
 }
 
-struct ObjectReader {
+pub(super) struct ObjectReader {
     object: Arc<Object>,
     whole: Whole,
     /// Bytes handed out.
@@ -79,6 +79,18 @@ impl Read for ObjectReader {
 }
 
 impl ObjectReader {
+    /// Of an object whose size is known, from an offset on.
+    pub fn resumed(object: Arc<Object>, whole: Whole, offset: u64) -> ObjectReader {
+        ObjectReader {
+            object,
+            whole,
+            read: offset,
+            asked: offset,
+            current: Bytes::new(),
+            ahead: VecDeque::new(),
+        }
+    }
+
     /// The part that comes next; an empty one at the end.
     fn next_part(&mut self) -> Result<Bytes, ObjectError> {
         if let Some(pending) = self.ahead.pop_front() {

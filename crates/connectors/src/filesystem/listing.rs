@@ -8,6 +8,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use domesday_connector::{ConnectorError, Listing};
 use domesday_model::{ObjectKey, Reason, RecordKind, UnitRecord, VersionMarks};
+use domesday_scheduler::Moved;
 use rustix::fs::{AtFlags, FileType, RawDir, Stat, fstat, statat};
 
 use super::Tree;
@@ -28,6 +29,7 @@ pub(super) fn begin(tree: &Arc<Tree>, container: &ObjectKey) -> Result<Box<dyn L
         ignores,
         waiting: VecDeque::new(),
         ended: false,
+        moved: Moved::default(),
     }))
 }
 
@@ -39,6 +41,7 @@ struct FolderListing {
     /// Of what the kernel gave last, what did not fit a batch.
     waiting: VecDeque<UnitRecord>,
     ended: bool,
+    moved: Moved,
 }
 
 #[async_trait]
@@ -49,6 +52,10 @@ impl Listing for FolderListing {
         }
         let len = self.waiting.len().min(max);
         Ok(self.waiting.drain(..len).collect())
+    }
+
+    fn watch(&mut self, moved: &Moved) {
+        self.moved = moved.clone();
     }
 }
 
@@ -82,6 +89,8 @@ impl FolderListing {
     }
 
     fn record(&self, name: Vec<u8>) -> UnitRecord {
+        // Each costs a question to a file system that may be far away.
+        self.moved.add(1);
         let stat = match statat(&self.folder, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,
             // Gone or out of reach between the listing and now: a file to be read, and reading it will

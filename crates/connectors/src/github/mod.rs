@@ -31,7 +31,7 @@ use domesday_connector::{
 };
 use domesday_content::ObjectError;
 use domesday_model::{ListedObject, ObjectKey, Origin, Reason, ResumePolicy, TargetDraft, UnitRecord};
-use domesday_scheduler::{Opened, PathKind};
+use domesday_scheduler::{Moved, Opened, PathKind};
 use globset::GlobSet;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -181,8 +181,9 @@ impl Source {
         &self,
         name: &RepositoryName,
         inside: &[ObjectKey],
+        moved: &Moved,
     ) -> Result<Vec<(ObjectKey, Origin)>, ConnectorError> {
-        self.repository(name)?.origins(inside).await
+        self.repository(name)?.origins(inside, moved).await
     }
 
     /// What the API has under this name, which may have another one now.
@@ -290,7 +291,11 @@ impl Connector for Github {
         true
     }
 
-    async fn origins(&self, objects: &[ObjectKey]) -> Result<Vec<(ObjectKey, Origin)>, ConnectorError> {
+    async fn origins(
+        &self,
+        objects: &[ObjectKey],
+        moved: &Moved,
+    ) -> Result<Vec<(ObjectKey, Origin)>, ConnectorError> {
         let mut keys: Vec<(RepositoryName, ObjectKey)> = objects
             .iter()
             .filter_map(RepositoryName::of_key)
@@ -303,7 +308,8 @@ impl Connector for Github {
             let name = &of_one[0].0;
             let inside: Vec<ObjectKey> = of_one.iter().map(|(_, key)| key.clone()).collect();
             let container = ObjectKey::new(name.as_str());
-            match self.0.origins(name, &inside).await {
+            moved.add(1);
+            match self.0.origins(name, &inside, moved).await {
                 Ok(found) => origins
                     .extend(found.into_iter().map(|(key, origin)| (container.join(key.as_bytes()), origin))),
                 Err(error @ ConnectorError::Wait { .. }) => return Err(error),

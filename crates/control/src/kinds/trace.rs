@@ -43,6 +43,7 @@ impl TaskHandler for Trace {
     async fn run(&self, session: &Arc<Session>, packet: &WorkPacket, halt: Stop) -> Result<(), PacketError> {
         let (store, claim) = (session.store(), &packet.claim);
         let connector = session.worker.connector(packet)?;
+        let moved = session.held.moved(claim);
         loop {
             if halt.is_asked() {
                 return Err(PacketError::Stopped);
@@ -54,7 +55,7 @@ impl TaskHandler for Trace {
             let traced = session.worker.metrics.stage(Stage::Trace, session.worker.kind_slot(packet));
             let mut stopping = halt.clone();
             let found = tokio::select! {
-                found = traced.timed(connector.origins(&objects)) => found?,
+                found = traced.timed(connector.origins(&objects, &moved)) => found?,
                 () = stopping.asked() => return Err(PacketError::Stopped),
             };
             let mut known: HashMap<ObjectKey, Origin> = found.into_iter().collect();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Cursor, Read};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -13,7 +13,7 @@ use domesday_model::{
     ColumnShape, ListedObject, ObjectKey, Origin, Reason, RecordKind, ResumePolicy, RowBatch, TableShape,
     UnitRecord, VersionMarks,
 };
-use domesday_scheduler::{OpenBytes, Opened};
+use domesday_scheduler::{Moved, OpenBytes, Opened};
 
 use super::{KEY, KIND};
 use crate::{Metrics, Stop, StopSignal};
@@ -89,6 +89,8 @@ pub struct Fake {
     pub is_database: AtomicBool,
     /// Whether the objects of a packet are asked for together.
     pub reads_ahead: AtomicBool,
+    /// For the next object that is opened: each of its bytes waits for a word, until there will be no more words.
+    pub slow: Mutex<Option<mpsc::Receiver<()>>>,
 }
 
 impl Fake {
@@ -107,6 +109,7 @@ impl Fake {
             traces: AtomicBool::new(false),
             is_database: AtomicBool::new(false),
             reads_ahead: AtomicBool::new(false),
+            slow: Mutex::default(),
         })
     }
 
@@ -186,7 +189,11 @@ impl Connector for FakeConnector {
         self.0.traces.load(Ordering::SeqCst)
     }
 
-    async fn origins(&self, objects: &[ObjectKey]) -> Result<Vec<(ObjectKey, Origin)>, ConnectorError> {
+    async fn origins(
+        &self,
+        objects: &[ObjectKey],
+        _: &Moved,
+    ) -> Result<Vec<(ObjectKey, Origin)>, ConnectorError> {
         let origin = |key: &ObjectKey| Origin {
             path: Some(ObjectKey::new(*b"src/main.rs")),
             commit: format!("commit of {key}"),
@@ -207,6 +214,7 @@ impl Connector for FakeConnector {
             assert!(!self.0.reads_ahead.load(Ordering::SeqCst));
             return Ok(open_table(&self.0, object));
         }
+        let slow = self.0.slow.lock().unwrap().take();
         self.0.opened.fetch_add(1, Ordering::SeqCst);
         if self.0.absent.take_one(&object.key) {
             return Err(ObjectError::new(Reason::Unavailable, "connection refused"));
@@ -215,7 +223,21 @@ impl Connector for FakeConnector {
             let broken = Cursor::new(KEY).chain(BrokenOff);
             return Ok(Opened::Bytes(OpenBytes::stream(Box::new(broken), None)));
         }
-        Ok(Opened::Bytes(OpenBytes::stream(Box::new(Cursor::new(KEY)), Some(KEY.len() as u64))))
+        let reader: Box<dyn Read + Send> = match slow {
+            Some(words) => Box::new(Slow(words, Cursor::new(KEY))),
+            None => Box::new(Cursor::new(KEY)),
+        };
+        Ok(Opened::Bytes(OpenBytes::stream(reader, Some(KEY.len() as u64))))
+    }
+}
+
+/// A byte for each word.
+struct Slow(mpsc::Receiver<()>, Cursor<&'static str>);
+
+impl Read for Slow {
+    fn read(&mut self, buf: &mut [u8]) -> std::io::Result<usize> {
+        let len = if self.0.recv().is_ok() { buf.len().min(1) } else { buf.len() };
+        self.1.read(&mut buf[..len])
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc;
 
 use domesday_model::{MissedFirings, ScanTemplate, Schedule, TaskType};
+use domesday_store::clock::Clock;
 use domesday_store::{Put, TaskFilter};
 
 use super::*;
@@ -87,6 +88,53 @@ async fn a_lost_lease_is_followed_by_a_new_session() {
     services.end().await;
     assert!(!bench.metrics.is_ready());
     bench.assert_complete(&["a", "b"]).await;
+}
+
+/// The book's clock moves on by several deadlines while the object is read, and by less than one between two of its bytes.
+/// Then nothing comes any more: the task is given out again, although its worker lives.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_object_slower_than_every_deadline_finishes_unless_it_stands_still() {
+    /// Long enough that no slow machine loses it.
+    const LEASE: Duration = Duration::from_secs(3);
+    const DEADLINE: Duration = Duration::from_secs(2);
+    const STEP: Duration = Duration::from_millis(1_500);
+    let clock = Arc::new(ManualClock::new(1_000_000));
+    let options = Options { clock: Arc::clone(&clock) as _, ..Options::default() };
+    let fake = Fake::new(&[("a", 1)], ResumePolicy::ExcludeStaged);
+    let (word, words) = mpsc::channel();
+    *fake.slow.lock().unwrap() = Some(words);
+    let bench = Bench::new(Arc::clone(&fake), options).await;
+    let (signal, stop) = StopSignal::new();
+    let orchestrator =
+        bench.orchestrator_of(OrchestratorConfig { lease: LEASE, task_deadline: DEADLINE, ..short(false) });
+    let worker = bench.worker_with(LEASE);
+    let running = [tokio::spawn(orchestrator.run(stop.clone())), tokio::spawn(worker.run(stop))];
+    eventually(async || fake.opened.load(Ordering::SeqCst) == 1).await;
+    let task = async || {
+        let tasks = bench.store.tasks(TaskFilter::default(), 10).await.unwrap();
+        tasks.into_iter().find(|task| task.task_type == TaskType::Classification).unwrap()
+    };
+    for _ in 0..4 {
+        clock.advance(STEP);
+        word.send(()).unwrap();
+        eventually(async || task().await.progress_at_ms == Some(clock.now_ms())).await;
+    }
+    let slow = task().await;
+    assert_eq!((slow.abandonments, fake.opened.load(Ordering::SeqCst)), (0, 1));
+    for _ in 0..2 {
+        clock.advance(STEP);
+        let renewed = bench.metrics.lease_renewals.get() + 2;
+        eventually(async || bench.metrics.lease_renewals.get() >= renewed).await;
+    }
+    eventually(async || task().await.abandonments == 1).await;
+    drop(word);
+    until(&bench, JobStatus::Completed).await;
+    assert_eq!(fake.opened.load(Ordering::SeqCst), 2);
+    signal.stop();
+    for service in running {
+        service.await.unwrap().unwrap();
+    }
+    bench.assert_complete(&["a"]).await;
 }
 
 /// Nothing is answered while the book is down.

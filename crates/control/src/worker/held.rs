@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use domesday_model::{ClaimId, JobId, ProcessId};
-use domesday_scheduler::ScanCore;
+use domesday_scheduler::{Moved, ScanCore};
 use domesday_store::{Claim, Load, StoreError, WorkerStore};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -18,9 +18,19 @@ use crate::metrics::Metrics;
 use crate::progress::Progress;
 use crate::stop::{Stop, StopSignal};
 
+/// A packet that is held.
+struct HeldPacket {
+    claim: Claim,
+    job: JobId,
+    signal: StopSignal,
+    moved: Moved,
+    /// How far it had come when the book was last told that it moves.
+    told: u64,
+}
+
 pub(crate) struct Held {
     /// By claim: a task that was given back may be claimed again before the last packet of it is forgotten.
-    packets: Mutex<HashMap<ClaimId, (JobId, StopSignal)>>,
+    packets: Mutex<HashMap<ClaimId, HeldPacket>>,
     /// The last packet was let go.
     emptied: Notify,
     /// Claim no more; what is held goes on.
@@ -43,7 +53,9 @@ impl Held {
     pub fn take(&self, claim: &Claim, job: JobId) -> Stop {
         let (signal, stop) = StopSignal::new();
         let mut packets = self.packets.lock();
-        packets.insert(claim.claim, (job, signal.clone()));
+        let (signal_of_packet, moved) = (signal.clone(), Moved::default());
+        let packet = HeldPacket { claim: *claim, job, signal: signal_of_packet, moved, told: 0 };
+        packets.insert(claim.claim, packet);
         self.metrics.packets_in_flight.set(packets.len() as u64);
         drop(packets);
         // After the packet is in: whoever halts sees it there, or is seen here.
@@ -51,6 +63,32 @@ impl Held {
             signal.stop();
         }
         stop
+    }
+
+    /// Counts what a packet moves. Of one that is not held nobody reads the count.
+    pub fn moved(&self, claim: &Claim) -> Moved {
+        self.packets.lock().get(&claim.claim).map(|packet| packet.moved.clone()).unwrap_or_default()
+    }
+
+    /// Packets that moved since the book was last told so, each with how far it has come. One that has not begun waits
+    /// for its turn behind others: while they move, so does it.
+    fn moving(&self) -> Vec<(Claim, u64)> {
+        let packets = self.packets.lock();
+        let come: Vec<_> = packets.values().map(|packet| (packet, packet.moved.get())).collect();
+        let moves = |packet: &HeldPacket, come: u64| come > packet.told;
+        let any = come.iter().any(|(packet, come)| moves(packet, *come));
+        let moving = come.into_iter().filter(|(packet, come)| moves(packet, *come) || (any && *come == 0));
+        moving.map(|(packet, come)| (packet.claim, come)).collect()
+    }
+
+    /// Notes that the book was told of these.
+    fn told(&self, moving: &[(Claim, u64)]) {
+        let mut packets = self.packets.lock();
+        for (claim, come) in moving {
+            if let Some(packet) = packets.get_mut(&claim.claim) {
+                packet.told = *come;
+            }
+        }
     }
 
     /// Whether no packet is held.
@@ -84,7 +122,7 @@ impl Held {
     pub fn halt(&self) {
         self.halted.store(true, Ordering::SeqCst);
         self.close();
-        self.packets.lock().values().for_each(|(_, signal)| signal.stop());
+        self.packets.lock().values().for_each(|packet| packet.signal.stop());
         #[cfg(test)]
         self.metrics.halts.add(1);
     }
@@ -112,19 +150,20 @@ impl Held {
     }
 
     fn jobs(&self) -> BTreeSet<JobId> {
-        self.packets.lock().values().map(|(job, _)| *job).collect()
+        self.packets.lock().values().map(|packet| packet.job).collect()
     }
 
     fn end_jobs(&self, jobs: &[JobId]) {
-        for (job, signal) in self.packets.lock().values() {
-            if jobs.contains(job) {
-                signal.stop();
+        for packet in self.packets.lock().values() {
+            if jobs.contains(&packet.job) {
+                packet.signal.stop();
             }
         }
     }
 }
 
-/// What a worker does with each heartbeat: tells its load, and learns which of its jobs stop.
+/// What a worker does with each heartbeat: tells its load and which of its tasks move, and learns which of its jobs
+/// stop.
 pub(super) struct WorkerDuty {
     held: Arc<Held>,
     core: Arc<ScanCore>,
@@ -160,6 +199,13 @@ impl Duty<dyn WorkerStore> for WorkerDuty {
     }
 
     async fn beat(&self, store: &dyn WorkerStore, _: ProcessId) -> Result<(), StoreError> {
+        let moving = self.held.moving();
+        if !moving.is_empty() {
+            let claims: Vec<Claim> = moving.iter().map(|(claim, _)| *claim).collect();
+            store.renew_progress(&claims).await?;
+            // Only now: what could not be told is told with the next heartbeat.
+            self.held.told(&moving);
+        }
         let jobs = self.held.jobs();
         if !jobs.is_empty() {
             let stopping = store.stopping_jobs(jobs.into_iter().collect()).await?;

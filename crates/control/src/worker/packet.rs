@@ -58,6 +58,10 @@ impl Session {
         packet: WorkPacket,
     ) -> Result<(), ControlError> {
         let halt = self.held.take(&packet.claim, packet.job);
+        if kind.slots() == Slots::Source {
+            // It waits for nobody's turn: from here on only what it moves itself counts.
+            self.held.moved(&packet.claim).add(1);
+        }
         let ended = match kind.run(&self, &packet, halt.clone()).await {
             Ok(()) => {
                 self.worker.metrics.tasks_completed[packet.task_type].add(1);

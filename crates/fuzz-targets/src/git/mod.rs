@@ -6,6 +6,7 @@ mod stage;
 use domesday_connector::{Connector, ConnectorFactory, Surroundings};
 use domesday_git::{GitConfig, GitFactory};
 use domesday_model::{ListedObject, ObjectKey, RecordKind, TrustContent};
+use domesday_scheduler::Moved;
 use std::io::Read;
 
 use crate::records::records;
@@ -108,7 +109,7 @@ fn survey(stage: &Stage, config: &GitConfig) {
             keys.push(object.key);
         }
     }
-    let _ = wait(connector.origins(&keys));
+    let _ = wait(connector.origins(&keys, &Moved::default()));
     stage.check();
 }
 

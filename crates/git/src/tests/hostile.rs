@@ -285,7 +285,7 @@ async fn a_tree_in_a_circle_lies() {
     let config = GitConfig { refs: vec!["main".into()], ..repo.config() };
     assert!(list(&config).await.unwrap_err().to_string().contains("its content has the id"));
     let blob = repo.git(&["hash-object", "-w", ".git/HEAD"]);
-    assert!(connector(&config).origins(&[ObjectKey::new(blob)]).await.unwrap().is_empty());
+    assert!(connector(&config).origins(&[ObjectKey::new(blob)], &Moved::default()).await.unwrap().is_empty());
     let (good, errors) = read_all(&repo).await;
     assert!(good == 2 && errors.len() == 1 && errors[0].contains("its content has the id"), "{errors:?}");
 }
@@ -306,7 +306,7 @@ async fn trees_beyond_number_end() {
     let config = GitConfig { refs: vec!["main".into()], ..repo.config() };
     assert_eq!(ids(&config).await, [commit.to_string()]);
     let blob = repo.git(&["hash-object", "-w", ".git/HEAD"]);
-    assert!(connector(&config).origins(&[ObjectKey::new(blob)]).await.unwrap().is_empty());
+    assert!(connector(&config).origins(&[ObjectKey::new(blob)], &Moved::default()).await.unwrap().is_empty());
     let config = GitConfig { exclude: vec!["x".into()], ..config };
     let error = list(&config).await.unwrap_err().to_string();
     assert!(error.contains("a path of more than"), "{error}");

@@ -12,7 +12,7 @@ async fn origins_of(config: &GitConfig) -> HashMap<String, Origin> {
     let keys: Vec<ObjectKey> = ids(config).await.into_iter().map(ObjectKey::new).collect();
     let connector = connector(config);
     assert!(connector.traces_origins());
-    let found = connector.origins(&keys).await.unwrap();
+    let found = connector.origins(&keys, &Moved::default()).await.unwrap();
     found.into_iter().map(|(key, origin)| (key.to_string(), origin)).collect()
 }
 

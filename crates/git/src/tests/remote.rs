@@ -122,7 +122,7 @@ async fn a_remote_is_scanned_through_its_mirror() {
         assert_eq!(read(connector.as_ref(), &id).unwrap(), origin.git_bytes(&["cat-file", &kind, &id]));
         keys.push(ObjectKey::new(id));
     }
-    assert_eq!(connector.origins(&keys).await.unwrap().len(), 6);
+    assert_eq!(connector.origins(&keys, &Moved::default()).await.unwrap().len(), 6);
     let error = GitFactory.create(&configuration, &place.surroundings(true)).map(|_| ()).unwrap_err();
     assert!(error.to_string().contains("takes none"), "{error}");
     assert!(

@@ -187,7 +187,10 @@ async fn references_in_tables() {
         let head = GitConfig { refs: vec!["HEAD".into()], ..worktree.config() };
         assert_eq!(ids(&head).await.len(), 9);
         let keys = [ObjectKey::new(repo.id("main:src/main.txt"))];
-        assert_eq!(connector(&repo.config()).origins(&keys).await.unwrap()[0].1.commit, repo.id("main"));
+        assert_eq!(
+            connector(&repo.config()).origins(&keys, &Moved::default()).await.unwrap()[0].1.commit,
+            repo.id("main")
+        );
         // Whatever byte is wrong, it is an error or nothing.
         let folder = repo.path.join(".git/reftable");
         let tables = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());

@@ -100,7 +100,7 @@ async fn changed_and_untracked_files_are_listed_and_read_from_disk() {
         assert!(list_container(connector.as_ref(), "worktree").await.is_err());
         assert!(list_container(connector.as_ref(), "worktrees").await.is_err());
         let keys = [ObjectKey::new("worktree/.env")];
-        assert_eq!(connector.origins(&keys).await.unwrap(), []);
+        assert_eq!(connector.origins(&keys, &Moved::default()).await.unwrap(), []);
     }
 }
 

@@ -1,5 +1,6 @@
 //! The whole core, on objects in memory.
 
+mod checkpoints;
 mod chunks;
 mod containers;
 mod databases;

@@ -201,6 +201,7 @@ fn a_cancelled_packet_ends_and_the_others_go_on() {
         scanner: scanner(),
         options: options(),
         kind: KindSlot::default(),
+        moved: Moved::default(),
     };
     let handle = core.submit(endless);
     assert_eq!(receiver.recv().unwrap(), None, "it has begun");
@@ -226,6 +227,7 @@ fn dropping_the_core_cancels_what_is_under_way() {
         scanner: scanner(),
         options: options(),
         kind: KindSlot::default(),
+        moved: Moved::default(),
     });
     assert_eq!(receiver.recv().unwrap(), None);
     drop(core);
@@ -283,6 +285,7 @@ fn a_sink_that_panics_does_not_pass_for_success() {
         scanner: scanner(),
         options: options(),
         kind: KindSlot::default(),
+        moved: Moved::default(),
     });
     core.shutdown();
     let totals = receiver.recv().unwrap();

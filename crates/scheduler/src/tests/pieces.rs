@@ -6,41 +6,44 @@ use std::sync::{Arc, OnceLock};
 
 use domesday_content::ReadAt;
 use domesday_engine::{LOOKAHEAD, LOOKBEHIND};
-use domesday_model::Reason;
+use domesday_model::{Reason, VersionMarks};
 use proptest::prelude::*;
 
 use super::support::*;
 use crate::*;
 
 /// Called with the object before each read of it, and where that read is.
-type OnRead = Box<dyn Fn(&Placed, u64) + Send + Sync>;
+pub(super) type OnRead = Box<dyn Fn(&Placed, u64) + Send + Sync>;
 
 /// An object that can be read at any place, and what happens to it meanwhile.
-struct Placed {
+pub(super) struct Placed {
     bytes: Vec<u8>,
+    /// What tells its version.
+    pub(super) marks: AtomicU64,
     /// What is left of them.
     len: AtomicU64,
     /// What it is said to have.
     size: u64,
     /// Where it can no longer be read.
-    broken_from: u64,
+    pub(super) broken_from: u64,
     is_near: bool,
     on_read: OnRead,
 }
 
 impl Placed {
-    fn new(bytes: impl Into<Vec<u8>>, is_near: bool) -> Placed {
+    pub(super) fn new(bytes: impl Into<Vec<u8>>, is_near: bool) -> Placed {
         let bytes = bytes.into();
         let size = bytes.len() as u64;
         let (len, on_read) = (AtomicU64::new(size), Box::new(|_: &Placed, _| ()));
-        Placed { bytes, len, size, broken_from: u64::MAX, is_near, on_read }
+        let marks = AtomicU64::new(1);
+        Placed { bytes, marks, len, size, broken_from: u64::MAX, is_near, on_read }
     }
 
-    fn on_read(self, on_read: impl Fn(&Placed, u64) + Send + Sync + 'static) -> Placed {
+    pub(super) fn on_read(self, on_read: impl Fn(&Placed, u64) + Send + Sync + 'static) -> Placed {
         Placed { on_read: Box::new(on_read), ..self }
     }
 
-    fn body(self) -> Vec<Body> {
+    pub(super) fn body(self) -> Vec<Body> {
         vec![Body::Placed(Arc::new(self))]
     }
 }
@@ -62,12 +65,19 @@ impl ReadAt for Placed {
     fn is_near(&self) -> bool {
         self.is_near
     }
+
+    fn marks(&self) -> io::Result<Option<VersionMarks>> {
+        Ok(match self.marks.load(Ordering::SeqCst) {
+            0 => None,
+            version => Some(VersionMarks::tagged(&version.to_be_bytes())),
+        })
+    }
 }
 
-const CHUNK: usize = 1000;
+pub(super) const CHUNK: usize = 1000;
 
 /// Keys, lines and characters of several bytes, so many that the object has about 60 pieces.
-fn text(seed: u64) -> Vec<u8> {
+pub(super) fn text(seed: u64) -> Vec<u8> {
     let mut text = Vec::new();
     let mut state = seed;
     while text.len() < LOOKBEHIND + LOOKAHEAD + 60 * CHUNK {
@@ -83,7 +93,7 @@ fn text(seed: u64) -> Vec<u8> {
     text
 }
 
-fn survey(threads: usize) -> Survey {
+pub(super) fn survey(threads: usize) -> Survey {
     Survey::new(threads).chunk(CHUNK).cap(usize::MAX)
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use domesday_content::{Input, Limits, ObjectError, ReadAt};
 use domesday_engine::{RuleSet, RuleSource, Scanner};
 use domesday_model::{
-    FindingDraft, FingerprintKey, ObjectKey, ObjectReport, Reason, Score, TableObservation,
+    FindingDraft, FingerprintKey, ObjectCheckpoint, ObjectKey, ObjectReport, Reason, Score, TableObservation,
 };
 
 use super::table::{Table, open_all};
@@ -99,9 +99,15 @@ pub(super) struct Memory {
     /// The core, for those that look at it from inside.
     shared: OnceLock<Arc<Shared>>,
     on_read: Option<Hook>,
+    /// What earlier scans said of the objects, whichever is asked for.
+    known: Vec<ObjectCheckpoint>,
 }
 
 impl ObjectSource for Memory {
+    fn checkpoints(&self, _: &ObjectDescriptor) -> Vec<ObjectCheckpoint> {
+        self.known.clone()
+    }
+
     fn enumerate(
         &self,
         cursor: &mut EnumCursor,
@@ -191,6 +197,7 @@ pub(super) struct Collector {
     pub(super) totals: Mutex<Vec<PacketTotals>>,
     pub(super) tables: Mutex<Vec<TableObservation>>,
     pub(super) revealed: Mutex<Vec<Vec<u8>>>,
+    pub(super) checkpoints: Mutex<Vec<ObjectCheckpoint>>,
 }
 
 impl ResultSink for Collector {
@@ -207,6 +214,10 @@ impl ResultSink for Collector {
 
     fn table(&self, observation: TableObservation) {
         self.tables.lock().unwrap().push(observation);
+    }
+
+    fn checkpoint(&self, _: &ObjectKey, checkpoint: ObjectCheckpoint) {
+        self.checkpoints.lock().unwrap().push(checkpoint);
     }
 
     fn packet_done(&self, totals: PacketTotals) {
@@ -246,6 +257,7 @@ pub(super) struct Survey {
     scanner: Arc<Scanner>,
     suffix: &'static str,
     on_read: Option<Hook>,
+    known: Vec<ObjectCheckpoint>,
 }
 
 impl Survey {
@@ -256,7 +268,15 @@ impl Survey {
             scanner: scanner(),
             suffix: "",
             on_read: None,
+            known: Vec::new(),
         }
+    }
+
+    /// With checkpoints at this distance, after these ones.
+    pub(super) fn checkpoints(mut self, distance: u64, known: &[ObjectCheckpoint]) -> Self {
+        self.config.checkpoint_distance = distance;
+        self.known = known.to_vec();
+        self
     }
 
     /// With names that end so.
@@ -297,23 +317,29 @@ impl Survey {
     }
 
     pub(super) fn run_with_metrics(self, bodies: Vec<Body>) -> (Outcome, Metrics) {
+        let (outcome, metrics, _) = self.run_recorded(bodies);
+        (outcome, metrics)
+    }
+
+    pub(super) fn run_recorded(self, bodies: Vec<Body>) -> (Outcome, Metrics, Vec<ObjectCheckpoint>) {
         let core = core(self.config);
         let buffers = Arc::clone(&core.shared().buffers);
         let (suffix, on_read) = (self.suffix, self.on_read);
-        let source = Arc::new(Memory { bodies, suffix, shared: OnceLock::new(), on_read });
+        let source = Arc::new(Memory { bodies, suffix, shared: OnceLock::new(), on_read, known: self.known });
         assert!(source.shared.set(Arc::clone(core.shared())).is_ok());
         let sink = Arc::new(Collector::default());
         core.submit(Packet { scanner: self.scanner, ..packet(source, &sink, self.options) });
         let metrics = core.shutdown();
         assert!(buffers.made() <= self.config.buffer_count, "the pool kept its bound");
         assert_eq!(buffers.free(), buffers.made(), "every buffer came back");
-        (outcome(&sink), metrics)
+        let checkpoints = std::mem::take(&mut *sink.checkpoints.lock().unwrap());
+        (outcome(&sink), metrics, checkpoints)
     }
 }
 
 /// Objects that nobody looks at from inside.
 pub(super) fn memory(bodies: Vec<Body>) -> Arc<Memory> {
-    Arc::new(Memory { bodies, suffix: "", shared: OnceLock::new(), on_read: None })
+    Arc::new(Memory { bodies, suffix: "", shared: OnceLock::new(), on_read: None, known: Vec::new() })
 }
 
 pub(super) fn fingerprint_key() -> FingerprintKey {
@@ -331,6 +357,7 @@ pub(super) fn packet(source: Arc<dyn ObjectSource>, sink: &Arc<Collector>, optio
         scanner: scanner(),
         options,
         kind: KindSlot::default(),
+        moved: Moved::default(),
     }
 }
 

@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use domesday_model::{
-    Category, Command, DatasourceSpec, FindingDraft, Fingerprint, JobConfiguration, JobStatus, Location,
-    MasterJobId, ObjectKey, ObjectReport, ObjectStatus, Origin, Position, ProcessId, Reason, RecordKind,
-    Retries, RuleSetHash, ScanOptions, Score, Span, TableObservation, TaskType, UnitRecord, VersionMarks,
+    Category, Command, DatasourceSpec, FindingDraft, Fingerprint, FoundInPart, JobConfiguration, JobStatus,
+    KeptOccurrence, Location, MasterJobId, ObjectCheckpoint, ObjectKey, ObjectReport, ObjectStatus, Origin,
+    Position, ProcessId, Reason, RecordKind, Retries, RuleSetHash, ScanOptions, ScannedVersion, Score, Span,
+    TableObservation, TaskType, UnitRecord, VersionMarks,
 };
 
 use super::Harness;
@@ -428,6 +429,37 @@ pub(super) fn finding(object: &str, rule: &str) -> FindingDraft {
         decoding: Arc::from(["gzip".into(), "utf-16le".into()]),
         row: None,
         suppressed: None,
+    }
+}
+
+/// The checkpoint of an object with this number.
+pub(super) fn checkpoint(number: u32) -> ObjectCheckpoint {
+    let kept = KeptOccurrence {
+        score: Score(90),
+        reasons: "checksum; \0 context".to_owned(),
+        fingerprint: [0xff; 16],
+        preview: "ab****\u{fffd}".to_owned(),
+        span: (4, u64::MAX),
+        position: (u64::from(number) + 1, 3),
+        decoding: vec!["utf-16le".to_owned()],
+    };
+    ObjectCheckpoint {
+        number,
+        of: ScannedVersion {
+            engine: 1,
+            size: u64::MAX,
+            marks: VersionMarks { mtime_ns: -1, ctime_ns: i64::MAX, inode: u64::MAX, tag: Some([7; 16]) },
+        },
+        offset: 1_000 * (u64::from(number) + 1),
+        line: 7,
+        column: 1,
+        scanned: 1_000,
+        found: vec![FoundInPart {
+            rule: "r".to_owned(),
+            suppressed: Some("mark".to_owned()),
+            count: 3,
+            kept: vec![kept],
+        }],
     }
 }
 

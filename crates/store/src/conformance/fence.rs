@@ -22,6 +22,7 @@ cases![
     commit_staged_is_fenced,
     complete_enumeration_is_fenced,
     stage_results_is_fenced,
+    save_object_checkpoint_is_fenced,
     complete_classifications_is_fenced,
     returning_is_fenced,
     retrying_is_fenced,
@@ -209,6 +210,13 @@ fn late_results() -> ResultBatch {
 async fn stage_results_is_fenced(book: Book) {
     refused(&book, TaskType::Classification, |store, claim, _| {
         Box::pin(async move { store.stage_results(&claim, 1, late_results()).await })
+    })
+    .await;
+}
+
+async fn save_object_checkpoint_is_fenced(book: Book) {
+    refused(&book, TaskType::Classification, |store, claim, _| {
+        Box::pin(async move { store.save_object_checkpoint(&claim, &key("f"), checkpoint(0)).await })
     })
     .await;
 }

@@ -17,6 +17,7 @@ mod book;
 mod runner;
 
 pub mod batches;
+pub mod checkpoints;
 pub mod commands;
 pub mod datasources;
 pub mod events;
@@ -69,6 +70,7 @@ pub const THEMES: &[(&str, &[Case])] = &[
     ("fan_out", fan_out::CASES),
     ("reaper", reaper::CASES),
     ("results", results::CASES),
+    ("checkpoints", checkpoints::CASES),
     ("sessions", sessions::CASES),
     ("events", events::CASES),
     ("fence", fence::CASES),

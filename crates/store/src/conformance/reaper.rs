@@ -17,6 +17,9 @@ cases![
     a_live_workers_task_stays,
     a_task_without_progress_goes_back_although_its_worker_lives,
     progress_keeps_a_task,
+    a_task_that_moves_is_kept_although_nothing_is_written,
+    a_claim_that_was_lost_keeps_nobodys_task,
+    what_moves_and_ends_every_worker_is_given_up,
     only_the_own_group_is_reaped,
     reaping_twice_is_once,
     a_completion_and_the_reaper_exclude_each_other,
@@ -88,6 +91,47 @@ async fn progress_keeps_a_task(book: Book) {
         book.store().stage_unit(&packet.claim, batch("", i, files("f", 1))).await.unwrap();
         assert_eq!(reap(&book).await, ReapReport::default());
     }
+}
+
+async fn a_task_that_moves_is_kept_although_nothing_is_written(book: Book) {
+    let running = book.running(job("a").source("b")).await;
+    let (moving, still) = (running.enumeration().await, running.enumeration().await);
+    for _ in 0..3 {
+        pass(&running, DEADLINE / 2).await;
+        book.store().renew_progress(&[moving.claim]).await.unwrap();
+    }
+    assert_eq!(reap(&book).await, RETURNED, "the one that does not move");
+    book.advance(KEPT_BACK);
+    let again = running.enumeration().await;
+    assert_eq!(again.claim.task, still.claim.task);
+    book.store().renew_progress(&[]).await.unwrap();
+    book.store().renew_progress(&[again.claim, moving.claim]).await.unwrap();
+    pass(&running, DEADLINE - Duration::from_millis(1)).await;
+    assert_eq!(reap(&book).await, ReapReport::default());
+    pass(&running, Duration::from_millis(1)).await;
+    assert_eq!(reap(&book).await, ReapReport { returned: 2, ..RETURNED });
+}
+
+async fn a_claim_that_was_lost_keeps_nobodys_task(book: Book) {
+    let mut running = book.running(job("a")).await;
+    let lost = running.enumeration().await.claim;
+    running.abandon().await;
+    running.enumeration().await;
+    pass(&running, DEADLINE / 2).await;
+    book.store().renew_progress(&[lost]).await.unwrap();
+    pass(&running, DEADLINE / 2).await;
+    assert_eq!(reap(&book).await.returned, 1);
+}
+
+/// Moving leaves nothing behind that the next claim goes on from.
+async fn what_moves_and_ends_every_worker_is_given_up(book: Book) {
+    let mut running = book.running(job("a")).await;
+    let mut reports = Vec::new();
+    while let Some(packet) = running.claim_by(running.worker, DiscoveryEnumerate).await {
+        book.store().renew_progress(&[packet.claim]).await.unwrap();
+        reports.push(abandoned(&mut running).await);
+    }
+    assert_eq!(reports, [RETURNED, RETURNED, RETURNED, RETURNED, POISONED]);
 }
 
 async fn only_the_own_group_is_reaped(book: Book) {

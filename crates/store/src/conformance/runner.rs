@@ -53,7 +53,7 @@ where
 macro_rules! conformance_tests {
     ($new:expr) => {
         $crate::conformance_tests!(@ $new;
-            jobs, commands, tasks, units, fan_out, reaper, results, sessions, events, fence, lost_answers,
+            jobs, commands, tasks, units, fan_out, reaper, results, checkpoints, sessions, events, fence, lost_answers,
             datasources, templates, operations, prune, pages, targets, batches, origins, incremental, prior, tables,
             retries);
     };

@@ -22,6 +22,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     Migration { name: "no_raw_values", sql: include_str!("migrations/0011_no_raw_values.sql") },
     Migration { name: "who_connected", sql: include_str!("migrations/0012_who_connected.sql") },
     Migration { name: "read_again", sql: include_str!("migrations/0013_read_again.sql") },
+    Migration { name: "object_checkpoints", sql: include_str!("migrations/0014_object_checkpoints.sql") },
 ];
 
 /// Oldest server whose SQL this is written in.

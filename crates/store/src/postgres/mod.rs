@@ -12,6 +12,7 @@
 mod administering;
 mod base;
 mod book;
+mod checkpoints;
 mod composing;
 mod config;
 mod error;

@@ -84,10 +84,11 @@ impl OrchestratorStore for PostgresStore {
     }
 
     async fn sweep(&self, max: u32) -> Result<u64> {
-        const SWEEP: [&str; 4] = [
+        const SWEEP: [&str; 5] = [
             statement(queries::RESULTS, "sweep_staged_findings"),
             statement(queries::RESULTS, "sweep_staged_objects"),
             statement(queries::RESULTS, "sweep_staged_tables"),
+            statement(queries::RESULTS, "sweep_object_checkpoints"),
             statement(queries::ENUMERATION, "sweep_failed_units"),
         ];
         transact!(self.write("sweep"), |tx| async {

@@ -142,10 +142,11 @@ async fn prune_job(budget: &mut Budget<'_, '_>, job: i64) -> Result<bool> {
         statement(queries::PRUNE, "prune_sessions"),
     ];
     const TASKS: &str = statement(queries::PRUNE, "tasks_to_prune");
-    const OF_TASKS: [&str; 4] = [
+    const OF_TASKS: [&str; 5] = [
         statement(queries::PRUNE, "prune_staged_findings"),
         statement(queries::PRUNE, "prune_staged_objects"),
         statement(queries::PRUNE, "prune_staged_tables"),
+        statement(queries::PRUNE, "prune_object_checkpoints"),
         statement(queries::PRUNE, "prune_tasks"),
     ];
     for sql in [OCCURRENCES, OBJECTS, TABLES] {

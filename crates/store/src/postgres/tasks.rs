@@ -277,6 +277,12 @@ async fn name_failures(
     Ok(())
 }
 
+pub(super) async fn renew_progress(tx: &mut Tx<'_>, claims: &[Claim]) -> Result<()> {
+    const RENEW: &str = statement(queries::TASKS, "renew_progress");
+    let params = params![column(claims, |claim| claim.task.0), column(claims, |claim| claim.claim.0)];
+    tx.query_last([Call { sql: RENEW, params }]).await.map(drop)
+}
+
 pub(super) async fn are_done(tx: &mut Tx<'_>, claims: &[Claim]) -> Result<Vec<bool>> {
     const DONE: &str = statement(queries::TASKS, "tasks_done_under_claims");
     let params = params![column(claims, |claim| claim.task.0), column(claims, |claim| claim.claim.0)];

@@ -3,12 +3,12 @@
 use std::ops::{Range, RangeInclusive};
 
 use async_trait::async_trait;
-use domesday_model::{JobId, ListedObject, ObjectKey, Origin, ProcessId, TaskType, UnitId};
+use domesday_model::{JobId, ListedObject, ObjectCheckpoint, ObjectKey, Origin, ProcessId, TaskType, UnitId};
 
 use super::rows::get;
 use super::tasks::Covered;
 use super::transaction::{params, transact};
-use super::{PostgresStore, Result, base, origins, queries, results, tasks, units};
+use super::{PostgresStore, Result, base, checkpoints, origins, queries, results, tasks, units};
 use crate::decide::tasks::{CONTAINERS, OBJECTS, RecordKinds};
 use crate::queries::statement;
 use crate::roles::WorkerStore;
@@ -115,6 +115,28 @@ impl WorkerStore for PostgresStore {
         transact!(self.write("stage_results"), |tx| results::stage(&mut tx, claim, first_sequence, &batch))
     }
 
+    async fn object_checkpoints(
+        &self,
+        claim: &Claim,
+        keys: &[ObjectKey],
+    ) -> Result<Vec<Vec<ObjectCheckpoint>>> {
+        checkpoints::of_objects(self, claim, keys).await
+    }
+
+    async fn save_object_checkpoint(
+        &self,
+        claim: &Claim,
+        key: &ObjectKey,
+        checkpoint: ObjectCheckpoint,
+    ) -> Result<()> {
+        transact!(self.write("save_object_checkpoint"), |tx| checkpoints::save(
+            &mut tx,
+            claim,
+            key,
+            &checkpoint
+        ))
+    }
+
     async fn complete_classifications(&self, completions: Vec<Completion>) -> Result<Vec<Result<()>>> {
         transact!(self.write("complete_classifications"), |tx| results::complete(&mut tx, &completions))
     }
@@ -137,6 +159,10 @@ impl WorkerStore for PostgresStore {
 
     async fn give_back(&self, claim: &Claim, how: GiveBack) -> Result<()> {
         transact!(self.write("give_back"), |tx| tasks::give_back(&mut tx, claim, &how))
+    }
+
+    async fn renew_progress(&self, claims: &[Claim]) -> Result<()> {
+        transact!(self.write("renew_progress"), |tx| tasks::renew_progress(&mut tx, claims))
     }
 
     async fn stopping_jobs(&self, of: Vec<JobId>) -> Result<Vec<JobId>> {

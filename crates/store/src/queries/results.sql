@@ -3,6 +3,21 @@
 -- name: insert_event
 INSERT INTO events (job_id, kind, payload, created_at) VALUES (?1, ?2, ?3, now_ms());
 
+-- Checkpoints of an object, the first of which takes the place of all that there are.
+-- name: drop_object_checkpoints
+DELETE FROM object_checkpoints WHERE task_id = ?1 AND object_key_hash = ?2;
+
+-- name: insert_object_checkpoint
+INSERT INTO object_checkpoints (task_id, object_key_hash, number, body) VALUES (?1, ?2, ?3, ?4)
+ON CONFLICT (task_id, object_key_hash, number) DO NOTHING;
+
+-- name: object_checkpoints
+SELECT c.body
+FROM tasks t
+JOIN object_checkpoints c ON c.task_id = coalesce(t.origin_id, t.id) AND c.object_key_hash = ?2
+WHERE t.id = ?1
+ORDER BY c.number;
+
 -- A container that came in pages is one.
 -- name: summary_units
 SELECT count(*) FILTER (WHERE u.page = 0), CAST(coalesce(sum(u.objects), 0) AS bigint),

@@ -7,7 +7,7 @@
 use std::ops::{Range, RangeInclusive};
 
 use async_trait::async_trait;
-use domesday_model::{JobId, ListedObject, ObjectKey, Origin, ProcessId, TaskType, UnitId};
+use domesday_model::{JobId, ListedObject, ObjectCheckpoint, ObjectKey, Origin, ProcessId, TaskType, UnitId};
 
 use super::{LeaseStore, Result, SharedStore};
 use crate::types::*;
@@ -70,6 +70,22 @@ pub trait WorkerStore: LeaseStore + SharedStore {
     /// Stages results; `first_sequence` counts findings, objects and tables together and makes repeats
     /// harmless.
     async fn stage_results(&self, claim: &Claim, first_sequence: u64, batch: ResultBatch) -> Result<()>;
+    /// How far the objects with these keys were scanned by earlier claims of the task, or of the one it was split from:
+    /// for each all its checkpoints, in order.
+    async fn object_checkpoints(
+        &self,
+        claim: &Claim,
+        keys: &[ObjectKey],
+    ) -> Result<Vec<Vec<ObjectCheckpoint>>>;
+    /// Keeps how far an object was scanned, for the claims that come after this one. In the order of their numbers; the
+    /// first takes the place of all that there are, and a repeated one changes nothing. It is progress: whoever ends
+    /// next ends after it.
+    async fn save_object_checkpoint(
+        &self,
+        claim: &Claim,
+        key: &ObjectKey,
+        checkpoint: ObjectCheckpoint,
+    ) -> Result<()>;
     /// Stages the last results of tasks and completes them, in one transaction: all results of a task become
     /// visible at once. Each for itself: one that is refused ([`crate::StoreError::LostClaim`], or
     /// [`crate::StoreError::Gap`] unless exactly `first_sequence` results are staged) leaves the others as they are.
@@ -88,6 +104,10 @@ pub trait WorkerStore: LeaseStore + SharedStore {
     /// containers, becomes failures by name; pages that were listed stay. A task that waits has not failed, and
     /// its session is not stalled until the wait is over.
     async fn give_back(&self, claim: &Claim, how: GiveBack) -> Result<()>;
+    /// Notes that the tasks of these claims move, although nothing of them was written: the deadline for progress begins
+    /// anew. A claim that was lost is passed over. Nothing durable came of it, so a worker that ends again and again is
+    /// still given up.
+    async fn renew_progress(&self, claims: &[Claim]) -> Result<()>;
     /// Which of these jobs run no more, or are about to stop: their tasks are to be given back.
     async fn stopping_jobs(&self, jobs: Vec<JobId>) -> Result<Vec<JobId>>;
     /// After [`crate::StoreError::CommitUnknown`]: which of the tasks are done under these very claims.

@@ -30,6 +30,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     Migration { name: "tables", sql: include_str!("migrations/0008_tables.sql") },
     Migration { name: "suppressed", sql: include_str!("migrations/0009_suppressed.sql") },
     Migration { name: "no_raw_values", sql: include_str!("migrations/0010_no_raw_values.sql") },
+    Migration { name: "object_checkpoints", sql: include_str!("migrations/0011_object_checkpoints.sql") },
 ];
 
 /// What the migrations make of an empty book. Altering tables step by step takes several times as long as making

@@ -9,6 +9,7 @@
 mod administering;
 mod base;
 mod book;
+mod checkpoints;
 mod composing;
 mod error;
 mod flusher;

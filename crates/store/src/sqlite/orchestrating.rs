@@ -79,8 +79,12 @@ impl OrchestratorStore for SqliteStore {
 
     async fn sweep(&self, max: u32) -> Result<u64> {
         const STAGED: &str = statement(queries::RESULTS, "sweep_staged_results");
+        const CHECKPOINTS: &str = statement(queries::RESULTS, "sweep_object_checkpoints");
         const UNITS: &str = statement(queries::ENUMERATION, "sweep_failed_units");
-        self.write("sweep", move |c| Ok(c.change(STAGED, [max])? + c.change(UNITS, [max])?)).await
+        self.write("sweep", move |c| {
+            Ok(c.change(STAGED, [max])? + c.change(CHECKPOINTS, [max])? + c.change(UNITS, [max])?)
+        })
+        .await
     }
 
     async fn fire(&self, firing: Firing) -> Result<bool> {

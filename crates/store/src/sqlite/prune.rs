@@ -122,8 +122,11 @@ fn prune_job(budget: &mut Budget<'_>, job: i64) -> Result<bool> {
         statement(queries::PRUNE, "prune_sessions"),
     ];
     const TASKS: &str = statement(queries::PRUNE, "tasks_to_prune");
-    const OF_TASKS: [&str; 2] =
-        [statement(queries::PRUNE, "prune_staged_results"), statement(queries::PRUNE, "prune_tasks")];
+    const OF_TASKS: [&str; 3] = [
+        statement(queries::PRUNE, "prune_staged_results"),
+        statement(queries::PRUNE, "prune_object_checkpoints"),
+        statement(queries::PRUNE, "prune_tasks"),
+    ];
     for sql in [OCCURRENCES, OBJECTS, TABLES] {
         if !budget.delete(sql, &job)? {
             return Ok(false);

@@ -369,3 +369,13 @@ CREATE INDEX table_observations_by_table
 
 CREATE INDEX finding_occurrences_suppressed
     ON finding_occurrences (job_id, suppressed_by, suppressed) WHERE suppressed_by IS NOT NULL;
+
+CREATE TABLE object_checkpoints (
+    -- The task, or the one it was split from.
+    task_id         INTEGER NOT NULL REFERENCES tasks (id),
+    object_key_hash BLOB    NOT NULL,
+    number          INTEGER NOT NULL,
+    -- JSON.
+    body            TEXT    NOT NULL,
+    PRIMARY KEY (task_id, object_key_hash, number)
+) STRICT, WITHOUT ROWID;

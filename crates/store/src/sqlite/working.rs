@@ -4,11 +4,11 @@ use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use domesday_model::{JobId, ListedObject, ObjectKey, Origin, ProcessId, TaskType, UnitId};
+use domesday_model::{JobId, ListedObject, ObjectCheckpoint, ObjectKey, Origin, ProcessId, TaskType, UnitId};
 use rusqlite::{Connection, params};
 
 use super::rows::Statements;
-use super::{Result, SqliteStore, base, origins, queries, results, tasks, units};
+use super::{Result, SqliteStore, base, checkpoints, origins, queries, results, tasks, units};
 use crate::decide::tasks::{CONTAINERS, OBJECTS};
 use crate::queries::statement;
 use crate::roles::WorkerStore;
@@ -130,6 +130,29 @@ impl WorkerStore for SqliteStore {
         .await
     }
 
+    async fn object_checkpoints(
+        &self,
+        claim: &Claim,
+        keys: &[ObjectKey],
+    ) -> Result<Vec<Vec<ObjectCheckpoint>>> {
+        let (claim, keys) = (*claim, keys.to_vec());
+        self.read(move |c| checkpoints::of_objects(c, &claim, &keys)).await
+    }
+
+    async fn save_object_checkpoint(
+        &self,
+        claim: &Claim,
+        key: &ObjectKey,
+        checkpoint: ObjectCheckpoint,
+    ) -> Result<()> {
+        let (claim, fence, key) = (*claim, self.fence, key.clone());
+        self.write("save_object_checkpoint", move |c| {
+            let task = fence.check(c, &claim)?;
+            checkpoints::save(c, &claim, task, &key, &checkpoint)
+        })
+        .await
+    }
+
     async fn complete_classifications(&self, completions: Vec<Completion>) -> Result<Vec<Result<()>>> {
         let fence = self.fence;
         self.write("complete_classifications", move |c| results::complete(c, fence, &completions)).await
@@ -159,6 +182,15 @@ impl WorkerStore for SqliteStore {
         self.write("give_back", move |c| {
             let task = fence.check(c, &claim)?;
             tasks::give_back(c, &claim, task, &how)
+        })
+        .await
+    }
+
+    async fn renew_progress(&self, claims: &[Claim]) -> Result<()> {
+        const RENEW: &str = statement(queries::TASKS, "renew_progress");
+        let claims = claims.to_vec();
+        self.write("renew_progress", move |c| {
+            claims.iter().try_for_each(|claim| c.change(RENEW, [claim.task.0, claim.claim.0]).map(drop))
         })
         .await
     }

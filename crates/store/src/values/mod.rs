@@ -6,9 +6,9 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use domesday_model::{
-    BatchStatus, Command, ConfigurationUsed, JobConfiguration, JobStatus, Location, NestedStep, ObjectKey,
-    ObjectStatus, Reason, RecordKind, RuleSetHash, SessionStatus, TargetType, TaskPayload, TaskStatus,
-    TaskType, UnitStatus,
+    BatchStatus, Command, ConfigurationUsed, JobConfiguration, JobStatus, Location, NestedStep,
+    ObjectCheckpoint, ObjectKey, ObjectStatus, Reason, RecordKind, RuleSetHash, SessionStatus, TargetType,
+    TaskPayload, TaskStatus, TaskType, UnitStatus,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -20,6 +20,12 @@ type Result<T> = std::result::Result<T, StoreError>;
 /// A stored value that this version cannot read back.
 pub(crate) fn damaged(what: &str) -> StoreError {
     StoreError::Damaged(format!("unreadable {what}"))
+}
+
+/// Checkpoints of one object. One that cannot be read, of another version maybe, makes them worth nothing: then the
+/// object is scanned from its beginning.
+pub(crate) fn checkpoints<'a>(bodies: impl Iterator<Item = &'a str>) -> Vec<ObjectCheckpoint> {
+    bodies.map(|body| serde_json::from_str(body).ok()).collect::<Option<_>>().unwrap_or_default()
 }
 
 /// A value as the JSON text of its column.

@@ -122,7 +122,7 @@ async fn one_token_lists_clones_and_traces() {
     assert_eq!(contents(connector.as_ref(), "acme/one").await.len(), 4);
     let work = fake.folder.path().join("work/acme/one");
     let key = ObjectKey::new(format!("acme/one/{}", git(&work, &["rev-parse", "HEAD:b"])));
-    let origins = connector.origins(std::slice::from_ref(&key)).await.unwrap();
+    let origins = connector.origins(std::slice::from_ref(&key), &Moved::default()).await.unwrap();
     let [(of, origin)] = &origins[..] else { panic!("{origins:?}") };
     assert_eq!((of, origin.path.as_ref()), (&key, Some(&ObjectKey::new("b"))));
     assert_eq!(origin.commit, git(&work, &["rev-parse", "HEAD"]));
@@ -231,7 +231,11 @@ impl Connector for Tracing {
         Err(ObjectError::new(Reason::Changed, object.key.to_string()))
     }
 
-    async fn origins(&self, objects: &[ObjectKey]) -> Result<Vec<(ObjectKey, Origin)>, ConnectorError> {
+    async fn origins(
+        &self,
+        objects: &[ObjectKey],
+        _: &Moved,
+    ) -> Result<Vec<(ObjectKey, Origin)>, ConnectorError> {
         if self.url.contains("gone") {
             return Err(ConnectorError::Denied { detail: "gone".to_owned() });
         }
@@ -258,7 +262,7 @@ async fn everything_inside_is_handed_on_to_the_repositorys_own_connector() {
     let connector = GithubFactory::over(inner.clone()).create(&configuration, &surroundings).unwrap();
     assert!(inner.0.lock().unwrap().is_empty(), "not before it is needed");
     let keys = ["b/b/2", "a/a/1", "b/b/x/y", "gone/gone/3", "nonsense"].map(ObjectKey::new);
-    let origins = connector.origins(&keys).await.unwrap();
+    let origins = connector.origins(&keys, &Moved::default()).await.unwrap();
     let found: Vec<(String, String)> =
         origins.into_iter().map(|(key, origin)| (key.to_string(), origin.commit)).collect();
     let url = |name: &str| format!("https://ghe.example.com/{name}.git");
@@ -268,7 +272,7 @@ async fn everything_inside_is_handed_on_to_the_repositorys_own_connector() {
         expected.map(|(key, name)| (key.to_owned(), url(name))),
         "others than the one that is gone"
     );
-    assert!(connector.traces_origins() && connector.origins(&keys[3..4]).await.is_err());
+    assert!(connector.traces_origins() && connector.origins(&keys[3..4], &Moved::default()).await.is_err());
     let error = open(connector.as_ref(), &keys[2]).map(drop).unwrap_err();
     assert_eq!((error.reason, error.detail.as_str()), (Reason::Changed, "x/y"));
     assert_eq!(connector.resume_policy(&ObjectKey::new("a/a")), ResumePolicy::ClearAndRelist);

@@ -3,14 +3,15 @@
 //! Crash argument: results are staged under (task, claim) and become visible with the one fenced verb
 //! that completes the task. If its answer is lost, the done row tells whether it was this claim's.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use domesday_connector::{Connector, ReadAhead};
 use domesday_content::{Limits, ObjectError};
 use domesday_model::{
-    FindingDraft, ListedObject, ObjectKey, ObjectReport, ScanOptions, TableObservation, VersionMarks,
+    FindingDraft, ListedObject, ObjectCheckpoint, ObjectKey, ObjectReport, ScanOptions, TableObservation,
+    VersionMarks,
 };
 use domesday_scheduler::{
     CursorState, EnumCursor, ObjectDescriptor, ObjectSource, Opened, Packet, PacketHandle, PacketOptions,
@@ -56,6 +57,7 @@ pub(super) async fn classify(
         false => Vec::new(),
     };
     let (objects, carried) = carry_over(session, packet, objects, &halt).await?;
+    let checkpoints = known_checkpoints(session, packet, &objects, &halt).await?;
     let scanner = session.ask(&halt, || async {
         let seal = &worker.surroundings.seal;
         match worker.rules.scanner(session.store(), packet.rule_set, floor, heeds_marks, seal).await {
@@ -69,7 +71,8 @@ pub(super) async fn classify(
     }
     let (sink, mut results) = Sink::new();
     let traces_origins = connector.traces_origins();
-    let source = Arc::new(PacketSource::new(connector, objects, packet.datasource.id.0));
+    let source = PacketSource::new(connector, objects, packet.datasource.id.0).going_on_from(checkpoints);
+    let source = Arc::new(source);
     let options = packet_options(&packet.options);
     let in_core = InCore::new(session);
     let handle = worker.core.submit(Packet {
@@ -78,6 +81,7 @@ pub(super) async fn classify(
         scanner,
         options,
         kind: worker.kind_slot(packet),
+        moved: session.held.moved(&packet.claim),
     });
     let mut staging = Staging {
         session,
@@ -107,15 +111,17 @@ pub(super) async fn classify(
                 continue;
             }
         };
-        match message {
+        let kept = match message {
             Some(Message::Results(results)) => {
                 Progress::add(&worker.progress.findings, reported(&results.findings));
                 staging.add(results);
+                staging.stage_if_full().await
             }
+            Some(Message::Checkpoint(key, checkpoint)) => staging.keep(key, checkpoint).await,
             Some(Message::Done(totals)) => break totals,
             None => return Err(PacketError::Retry("the scan core dropped the packet".into())),
-        }
-        if let Err(error) = staging.stage_if_full().await {
+        };
+        if let Err(error) = kept {
             drain(&handle, results).await;
             return Err(error);
         }
@@ -155,6 +161,24 @@ async fn carry_over(
         }
     }
     Ok((objects, results))
+}
+
+/// How far earlier claims came with the very large ones of these objects.
+async fn known_checkpoints(
+    session: &Session,
+    packet: &WorkPacket,
+    objects: &[ListedObject],
+    halt: &Stop,
+) -> Result<Checkpoints, PacketError> {
+    let least = session.worker.core.checkpointed_size();
+    let large = objects.iter().filter(|object| object.size >= least);
+    let keys: Vec<ObjectKey> = large.map(|object| object.key.clone()).collect();
+    if keys.is_empty() {
+        return Ok(Checkpoints::new());
+    }
+    let store = session.store();
+    let known = session.ask(halt, || store.object_checkpoints(&packet.claim, &keys)).await?;
+    Ok(keys.into_iter().zip(known).collect())
 }
 
 /// How many of them no control suppresses.
@@ -288,6 +312,18 @@ impl Staging<'_> {
         Ok(())
     }
 
+    /// Keeps how far an object was scanned, before more of it is heard.
+    async fn keep(&self, key: ObjectKey, checkpoint: ObjectCheckpoint) -> Result<(), PacketError> {
+        let (store, claim) = (self.session.store(), &self.packet.claim);
+        let (task_id, offset) = (claim.task, checkpoint.offset);
+        let save = |(key, checkpoint): (ObjectKey, ObjectCheckpoint)| async move {
+            store.save_object_checkpoint(claim, &key, checkpoint).await
+        };
+        self.session.give(&self.halt, (key, checkpoint), save).await?;
+        tracing::debug!(%task_id, offset, "checkpoint inside of an object");
+        Ok(())
+    }
+
     async fn complete(self, totals: &PacketTotals) -> Result<(), PacketError> {
         let totals = TaskTotals {
             objects: totals.objects + self.carried,
@@ -315,6 +351,9 @@ impl Staging<'_> {
     }
 }
 
+/// Checkpoints of objects, each object's in order.
+type Checkpoints = HashMap<ObjectKey, Vec<ObjectCheckpoint>>;
+
 /// A packet's objects, as the scan core asks for them.
 pub(crate) struct PacketSource {
     connector: Arc<dyn Connector>,
@@ -322,13 +361,19 @@ pub(crate) struct PacketSource {
     ahead: Option<Box<dyn ReadAhead>>,
     objects: Arc<[ListedObject]>,
     source_id: i64,
+    /// Of very large objects that were begun.
+    checkpoints: Mutex<Checkpoints>,
 }
 
 impl PacketSource {
     pub fn new(connector: Arc<dyn Connector>, objects: Vec<ListedObject>, source_id: i64) -> PacketSource {
         let objects = Arc::from(objects);
         let ahead = connector.read_ahead(&objects);
-        PacketSource { connector, ahead, objects, source_id }
+        PacketSource { connector, ahead, objects, source_id, checkpoints: Mutex::default() }
+    }
+
+    fn going_on_from(self, checkpoints: Checkpoints) -> PacketSource {
+        PacketSource { checkpoints: Mutex::new(checkpoints), ..self }
     }
 }
 
@@ -366,10 +411,15 @@ impl ObjectSource for PacketSource {
             None => self.connector.open(&self.objects[index]),
         }
     }
+
+    fn checkpoints(&self, object: &ObjectDescriptor) -> Vec<ObjectCheckpoint> {
+        self.checkpoints.lock().remove(&object.path).unwrap_or_default()
+    }
 }
 
 enum Message {
     Results(Results),
+    Checkpoint(ObjectKey, ObjectCheckpoint),
     Done(PacketTotals),
 }
 
@@ -428,6 +478,10 @@ impl ResultSink for Sink {
 
     fn table(&self, observation: TableObservation) {
         self.add(|waiting| waiting.tables.push(observation));
+    }
+
+    fn checkpoint(&self, object: &ObjectKey, checkpoint: ObjectCheckpoint) {
+        self.send(Message::Checkpoint(object.clone(), checkpoint));
     }
 
     fn packet_done(&self, totals: PacketTotals) {

@@ -259,11 +259,20 @@ impl<'a> Enumeration<'a> {
         container: &ObjectKey,
         resume_point: Option<&str>,
     ) -> Result<Box<dyn Listing>, ConnectorError> {
-        self.listing_time().timed(self.or_stopped(self.connector.list(container, resume_point))).await
+        let list = self.or_stopped(self.connector.list(container, resume_point));
+        let mut listing = self.listing_time().timed(list).await;
+        let moved = self.session.held.moved(&self.packet.claim);
+        moved.add(1);
+        if let Ok(listing) = &mut listing {
+            listing.watch(&moved);
+        }
+        listing
     }
 
     async fn next(&self, listing: &mut dyn Listing) -> Result<Vec<UnitRecord>, ConnectorError> {
-        self.listing_time().timed(self.or_stopped(listing.next_batch(BATCH_MAX))).await
+        let batch = self.listing_time().timed(self.or_stopped(listing.next_batch(BATCH_MAX))).await;
+        self.session.held.moved(&self.packet.claim).add(1);
+        batch
     }
 
     /// Waits for a connector, and no longer once it is to stop: a remote that does not answer, or that is asked again and

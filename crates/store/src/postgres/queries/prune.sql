@@ -82,6 +82,14 @@ WHERE (task_id, claim_id, sequence) IN (
     JOIN staged_tables s ON s.task_id = t.id
     LIMIT $2);
 
+-- name: prune_object_checkpoints
+DELETE FROM object_checkpoints
+WHERE (task_id, object_key_hash, number) IN (
+    SELECT c.task_id, c.object_key_hash, c.number
+    FROM unnest($1::bigint[]) AS t (id)
+    JOIN object_checkpoints c ON c.task_id = t.id
+    LIMIT $2);
+
 -- name: prune_tasks
 DELETE FROM tasks WHERE id IN (SELECT id FROM unnest($1::bigint[]) AS t (id) LIMIT $2);
 

@@ -155,6 +155,18 @@ WHERE (task_id, claim_id, sequence) IN (
     LIMIT $1
     FOR UPDATE OF s SKIP LOCKED);
 
+-- Of tasks that are done, and of jobs that have ended: the halves of a split task may need what is kept under it.
+-- name: sweep_object_checkpoints
+DELETE FROM object_checkpoints
+WHERE (task_id, object_key_hash, number) IN (
+    SELECT c.task_id, c.object_key_hash, c.number
+    FROM object_checkpoints c
+    JOIN tasks t ON t.id = c.task_id
+    JOIN jobs j ON j.id = t.job_id
+    WHERE t.status = 'COMPLETED' OR j.status IN ('COMPLETED', 'PARTIALLY_COMPLETED', 'FAILED', 'CANCELLED')
+    LIMIT $1
+    FOR UPDATE OF c SKIP LOCKED);
+
 -- Objects that a task gave up, which no worker reported.
 -- name: insert_object_scans
 INSERT INTO object_scans (job_id, task_id, sequence, object_key, nested_path, status, reason, detail, overflow)

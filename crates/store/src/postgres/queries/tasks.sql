@@ -178,6 +178,18 @@ UPDATE tasks
 SET status = 'COMPLETED', finished_at = now_ms()
 WHERE id = $1;
 
+-- Of all the tasks of one worker that move, in one statement. A task that somebody else holds at this moment is being
+-- written to under its claim, or taken away from it: there is no need to wait.
+-- name: renew_progress
+WITH moving AS MATERIALIZED (
+    SELECT t.id
+    FROM unnest($1::bigint[], $2::bigint[]) AS c (id, claim_id)
+    CROSS JOIN LATERAL (
+        SELECT t.id FROM tasks t
+        WHERE t.id = c.id AND t.status || '' = 'RUNNING' AND t.claim_id = c.claim_id
+        FOR UPDATE SKIP LOCKED) t)
+UPDATE tasks t SET progress_at = now_ms() FROM moving m WHERE t.id = ANY (ARRAY[m.id]);
+
 -- Locks whatever claim has the task and whatever its status, so that a commit still under way is waited for.
 -- name: tasks_done_under_claims
 WITH asked AS (

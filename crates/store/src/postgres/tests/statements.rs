@@ -32,9 +32,10 @@ fn no_statement_waits_for_rows() {
 
 #[test]
 fn every_statement_is_used() {
-    const SOURCES: [&str; 19] = [
+    const SOURCES: [&str; 20] = [
         include_str!("../administering.rs"),
         include_str!("../base.rs"),
+        include_str!("../checkpoints.rs"),
         include_str!("../composing.rs"),
         include_str!("../jobs.rs"),
         include_str!("../leasing.rs"),
@@ -95,8 +96,9 @@ async fn plans_made_for_an_empty_book_are_right_for_a_full_one() {
 }
 
 /// What workers do all the time.
-const OF_WORKERS: [&str; 19] = [
+const OF_WORKERS: [&str; 20] = [
     "fence",
+    "renew_progress",
     "complete_classifications",
     "tasks_done_under_claims",
     "packet_records",

@@ -50,6 +50,14 @@ WHERE (task_id, claim_id, sequence) IN (
     JOIN staged_results s ON s.task_id = t.value
     LIMIT ?2);
 
+-- name: prune_object_checkpoints
+DELETE FROM object_checkpoints
+WHERE (task_id, object_key_hash, number) IN (
+    SELECT c.task_id, c.object_key_hash, c.number
+    FROM json_each(?1) t
+    JOIN object_checkpoints c ON c.task_id = t.value
+    LIMIT ?2);
+
 -- name: prune_tasks
 DELETE FROM tasks WHERE id IN (SELECT t.value FROM json_each(?1) t LIMIT ?2);
 

@@ -22,6 +22,17 @@ WHERE (task_id, claim_id, sequence) IN (
     WHERE t.status <> 'RUNNING' OR t.claim_id <> s.claim_id
     LIMIT ?1);
 
+-- Of tasks that are done, and of jobs that have ended: the halves of a split task may need what is kept under it.
+-- name: sweep_object_checkpoints
+DELETE FROM object_checkpoints
+WHERE (task_id, object_key_hash, number) IN (
+    SELECT c.task_id, c.object_key_hash, c.number
+    FROM object_checkpoints c
+    JOIN tasks t ON t.id = c.task_id
+    JOIN jobs j ON j.id = t.job_id
+    WHERE t.status = 'COMPLETED' OR j.status IN ('COMPLETED', 'PARTIALLY_COMPLETED', 'FAILED', 'CANCELLED')
+    LIMIT ?1);
+
 -- name: upsert_finding
 INSERT INTO findings
     (id, datasource_id, object_key, nested_path, rule_id, fingerprint, category, score, preview, status, first_seen,

@@ -74,6 +74,9 @@ UPDATE tasks
 SET status = 'COMPLETED', finished_at = now_ms(), objects = ?2, nested = ?3, bytes = ?4
 WHERE id = ?1;
 
+-- name: renew_progress
+UPDATE tasks SET progress_at = now_ms() WHERE id = ?1 AND status = 'RUNNING' AND claim_id = ?2;
+
 -- name: task_done_under_claim
 SELECT EXISTS (SELECT 1 FROM tasks WHERE id = ?1 AND claim_id = ?2 AND status = 'COMPLETED');
 

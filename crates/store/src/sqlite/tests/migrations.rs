@@ -115,7 +115,10 @@ fn refusals(sql: &str) -> [StoreError; 2] {
 #[test]
 fn a_newer_book_is_refused() {
     for error in refusals("INSERT INTO schema_migrations VALUES (99, 'later', 'x', 0)") {
-        assert!(matches!(error, StoreError::NewerSchema { found: 99, known: 10 }), "{error}");
+        assert!(
+            matches!(error, StoreError::NewerSchema { found: 99, known } if known == MIGRATIONS.len() as i64),
+            "{error}"
+        );
     }
 }
 

@@ -22,9 +22,10 @@ async fn every_statement_prepares() {
 
 #[test]
 fn every_statement_is_used() {
-    const SOURCES: [&str; 18] = [
+    const SOURCES: [&str; 19] = [
         include_str!("../administering.rs"),
         include_str!("../base.rs"),
+        include_str!("../checkpoints.rs"),
         include_str!("../composing.rs"),
         include_str!("../jobs.rs"),
         include_str!("../leasing.rs"),
@@ -73,9 +74,10 @@ const WALKED: [&str; 23] = [
     "(subquery-1)",
 ];
 
-/// Walks that are right where they are: through templates, through as many events as a limit says, and through the
-/// targets of one job.
-const RIGHT: [(&str, &str); 6] = [
+/// Walks that are right where they are: through templates, through as many events as a limit says, through checkpoints
+/// of objects, which few have, and through the targets of one job.
+const RIGHT: [(&str, &str); 7] = [
+    ("sweep_object_checkpoints", "SCAN c"),
     ("templates", "SCAN t"),
     ("due_templates", "SCAN t"),
     ("prune_old_events", "SCAN events"),
