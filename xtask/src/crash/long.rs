@@ -25,6 +25,8 @@ use crate::workspace::{Build, Workspace};
 const MIB: u64 = 1 << 20;
 /// Values at each place that has some: all of them fit into what is kept of one object.
 const VALUES: usize = 1;
+/// The least distance between checkpoints, in MiB: there are values up to so far behind each.
+const DISTANCE_MIN: u64 = 4;
 /// Lines at the beginning, which show the file to be text.
 const FIRST_LINES: u64 = 1_000;
 /// Checkpoints that a process adds before it is killed.
@@ -67,6 +69,9 @@ impl Options {
 }
 
 pub fn run(options: &Options) -> Result<()> {
+    if options.distance_mib < DISTANCE_MIN {
+        bail!("--distance-mib takes {DISTANCE_MIN} or more: values would lie on one another");
+    }
     let begun = Instant::now();
     let workspace = Workspace::load()?;
     let folder = workspace.target.join("crash-long");
@@ -156,12 +161,12 @@ fn make(path: &Path, options: &Options) -> Result<u64> {
     });
     file.write_all_at(contents.prose(FIRST_LINES).as_bytes(), 0)?;
     for at in places {
+        if at + MIB > size {
+            continue;
+        }
         let text: String = (0..VALUES).map(|_| contents.planted()).collect();
         // Behind the first lines, and not always at the same place of a piece.
-        let at = at + MIB / 8 + random.below(MIB / 16);
-        if at + (text.len() as u64) < size {
-            file.write_all_at(text.as_bytes(), at)?;
-        }
+        file.write_all_at(text.as_bytes(), at + MIB / 8 + random.below(MIB / 16))?;
     }
     let planted = contents.planted;
     file.sync_all()?;
