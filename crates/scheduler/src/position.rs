@@ -15,6 +15,17 @@ pub(crate) enum Units {
     Utf16,
 }
 
+impl Units {
+    /// The last place in `text` up to `at` at which it may be cut: reading goes on there. Decoded text is not cut inside of
+    /// a character, for its other half has no offset in the object.
+    pub(crate) fn boundary(self, text: &[u8], at: usize) -> usize {
+        match self {
+            Units::Bytes => at,
+            Units::Utf16 => (0..=at).rev().find(|&at| text[at] & 0xc0 != 0x80).unwrap_or(at),
+        }
+    }
+}
+
 /// A place in an object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Place {

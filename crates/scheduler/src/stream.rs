@@ -123,7 +123,7 @@ impl ChunkStream {
     /// Cuts the chunk that `bytes` are, and moves on to the next one unless this is the last. `name` is the
     /// object's.
     pub(crate) fn cut(&mut self, name: &[u8], bytes: &[u8], last: bool) -> ChunkPlace {
-        let accept_end = if last { bytes.len() } else { bytes.len() - LOOKAHEAD };
+        let accept_end = if last { bytes.len() } else { self.units.boundary(bytes, bytes.len() - LOOKAHEAD) };
         if self.carry.is_empty() {
             self.sampler = Sampler::new(name, bytes, last);
         }

@@ -32,7 +32,7 @@ pub enum Mishap {
     /// Asks to be left alone for so long.
     Wait(Duration),
     Panic,
-    /// Says that it is there, and waits to be let go.
+    /// Says that it is there, and holds its thread until it is let go, as a file system that does not answer.
     Hold(StopSignal, Stop),
 }
 
@@ -324,9 +324,11 @@ impl Listing for FakeListing {
             Some(Mishap::Wait(after)) => {
                 return Err(ConnectorError::Wait { after, detail: "rate limit reached".into() });
             }
-            Some(Mishap::Hold(reached, mut release)) => {
+            Some(Mishap::Hold(reached, release)) => {
                 reached.stop();
-                release.asked().await;
+                while !release.is_asked() {
+                    std::thread::sleep(LOOK_EVERY);
+                }
             }
             Some(Mishap::Panic) => panic!("the listing of the test panics"),
             None => {}
