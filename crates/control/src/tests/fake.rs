@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Cursor, Read};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -14,6 +15,7 @@ use domesday_model::{
     UnitRecord, VersionMarks,
 };
 use domesday_scheduler::{Moved, OpenBytes, Opened};
+use tokio::runtime::Handle;
 
 use super::{KEY, KIND};
 use crate::{Metrics, Stop, StopSignal};
@@ -324,11 +326,10 @@ impl Listing for FakeListing {
             Some(Mishap::Wait(after)) => {
                 return Err(ConnectorError::Wait { after, detail: "rate limit reached".into() });
             }
-            Some(Mishap::Hold(reached, release)) => {
+            Some(Mishap::Hold(reached, mut release)) => {
                 reached.stop();
-                while !release.is_asked() {
-                    std::thread::sleep(LOOK_EVERY);
-                }
+                let runtime = Handle::current();
+                thread::scope(|scope| scope.spawn(|| runtime.block_on(release.asked())).join().unwrap());
             }
             Some(Mishap::Panic) => panic!("the listing of the test panics"),
             None => {}
