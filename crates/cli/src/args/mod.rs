@@ -102,7 +102,7 @@ pub enum Command {
     Datasource(DatasourceArgs),
     /// Add, list, change or remove scan templates
     Template(TemplateArgs),
-    /// Start, list, watch, pause, resume or cancel jobs
+    /// Start, list, watch, retry, pause, resume or cancel jobs
     Job(JobArgs),
     /// List, show or retry tasks
     Task(TaskArgs),
