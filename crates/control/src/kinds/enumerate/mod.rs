@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use domesday_connector::{Connector, ConnectorError, Listing};
 use domesday_model::{ObjectKey, Reason, RecordKind, ResumePolicy, TaskType, UnitId, UnitRecord, UnitStatus};
-use domesday_scheduler::KindSlot;
+use domesday_scheduler::{KindSlot, Moved};
 use domesday_store::{
     Claim, StageBatch, StoreError, UnitListing, UnitOutcome, UnitState, WorkPacket, WorkerStore,
 };
@@ -143,6 +143,8 @@ struct Enumeration<'a> {
     connector: Arc<dyn Connector>,
     /// Where its time is counted.
     kind: KindSlot,
+    /// Tells the heartbeat that the packet does not stand still.
+    moved: Moved,
     halt: Stop,
     /// What the last scan knew, if this one goes on from there.
     prior: Option<Prior>,
@@ -167,6 +169,7 @@ impl<'a> Enumeration<'a> {
             packet,
             connector: session.worker.connector(packet)?,
             kind: session.worker.kind_slot(packet),
+            moved: session.held.moved(&packet.claim),
             halt,
             prior: None,
             unavailable: 0,
@@ -261,17 +264,16 @@ impl<'a> Enumeration<'a> {
     ) -> Result<Box<dyn Listing>, ConnectorError> {
         let list = self.or_stopped(self.connector.list(container, resume_point));
         let mut listing = self.listing_time().timed(list).await;
-        let moved = self.session.held.moved(&self.packet.claim);
-        moved.add(1);
+        self.moved.add(1);
         if let Ok(listing) = &mut listing {
-            listing.watch(&moved);
+            listing.watch(&self.moved);
         }
         listing
     }
 
     async fn next(&self, listing: &mut dyn Listing) -> Result<Vec<UnitRecord>, ConnectorError> {
         let batch = self.listing_time().timed(self.or_stopped(listing.next_batch(BATCH_MAX))).await;
-        self.session.held.moved(&self.packet.claim).add(1);
+        self.moved.add(1);
         batch
     }
 
